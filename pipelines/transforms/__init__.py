@@ -1,0 +1,1 @@
+"""Pure functions from DataFrame to DataFrame: testable on five rows, without a broker."""
