@@ -1,0 +1,1 @@
+"""The network seam: byte streams that the engine sees, and the sockets behind them."""
