@@ -1,0 +1,39 @@
+"""The Celery application, and the one way to put work on its queue.
+
+A queued task is a hint, never the truth: the wish in the database is, and the periodic task finds what was lost.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+from celery import Celery
+from kombu.exceptions import OperationalError
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "control_plane.settings")
+
+log = logging.getLogger(__name__)
+
+app = Celery("control_plane")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+
+
+def enqueue(task: Any, *arguments: object) -> None:
+    """Ask a worker to run `task`. A queue that is down delays the work until the next periodic run; it fails nobody."""
+    try:
+        make_folders()
+        task.apply_async(args=arguments, retry=False)
+    except (OperationalError, OSError):
+        log.exception("the task queue did not take %s%r; the periodic task will find the work", task.name, arguments)
+
+
+def make_folders() -> None:
+    """The filesystem transport wants its folders to be there already."""
+    options: dict[str, Any] = app.conf.broker_transport_options or {}
+    for name in ("data_folder_in", "data_folder_out", "processed_folder", "control_folder"):
+        if name in options:
+            Path(options[name]).mkdir(parents=True, exist_ok=True)
