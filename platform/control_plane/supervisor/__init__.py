@@ -1,0 +1,1 @@
+"""One command that starts, watches and stops everything a single machine needs."""
