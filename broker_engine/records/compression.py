@@ -76,7 +76,7 @@ def _compress_xerial(data: memoryview) -> bytes:
 def _compress_lz4(data: Buffer) -> bytes:
     # The one-call form links its blocks, which Java's reader refuses.
     compressor = cramjam.lz4.Compressor(content_checksum=False, block_linked=False)
-    compressor.compress(data)
+    compressor.compress(bytes(data))
     return bytes(compressor.finish())
 
 
