@@ -1,4 +1,4 @@
-"""When a child that died is started again: soon at first, then ever more rarely, and soon again after a healthy while."""
+"""When a child that died is started again: soon at first, then ever more rarely, soon again after a healthy while."""
 
 from __future__ import annotations
 

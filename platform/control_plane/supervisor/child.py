@@ -1,8 +1,8 @@
 """One child process: started with its log, ended with us whatever happens to us, stopped with patience.
 
-Children run in sessions of their own: a Ctrl-C in the terminal reaches the supervisor alone, which then stops them in order.
-PR_SET_PDEATHSIG makes the kernel send SIGTERM to each when the supervisor dies, even by SIGKILL. It is tied to the thread
-that started the child, so start children from the main thread only.
+Children run in sessions of their own: a Ctrl-C in the terminal reaches the supervisor alone, which then stops them in
+order. PR_SET_PDEATHSIG makes the kernel send SIGTERM to each when the supervisor dies, even by SIGKILL. It is tied to
+the thread that started the child, so start children from the main thread only.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def wanted_ports(options: UpOptions) -> list[tuple[str, int]]:
 
 
 def environment(options: UpOptions, inherited: Mapping[str, str]) -> dict[str, str]:
-    """The environment of `up` itself and of every child. What the user has set by hand stays, but for ports and home."""
+    """The environment of `up` itself and of every child. What the user has set stays, but for ports and home."""
     ours = {
         "HIGHWATER_HOME": str(options.home),
         "HIGHWATER_ENGINE_BOOTSTRAP": f"{HOST}:{options.internal_port}",

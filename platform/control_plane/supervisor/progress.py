@@ -12,7 +12,7 @@ STILL_EVERY_S = 5.0
 
 
 class Progress:
-    """Writes one line per step. A terminal sees it turn; a pipe gets a line at the start, now and then, and at the end."""
+    """Writes one line per step. A terminal sees it turn; a pipe gets a line now and then, and at the end."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out

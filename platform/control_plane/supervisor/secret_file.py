@@ -1,4 +1,4 @@
-"""The cluster secret: brokers, gateway and control plane trust each other by it, so it is made once and read by its owner only."""
+"""The cluster secret, by which brokers, gateway and control plane trust each other: made once, for its owner only."""
 
 from __future__ import annotations
 

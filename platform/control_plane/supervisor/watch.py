@@ -1,6 +1,6 @@
 """The supervising loop: start in order, restart what dies, stop in the order given.
 
-Single-threaded on purpose (see child.py). Signals only set flags; the loop acts on them, so that no step is cut in half.
+Single-threaded on purpose (see child.py). Signals only count; the loop acts on them, so that no step is cut in half.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ TAIL_LINES = 8
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class StartFailed(Exception):
+class StartError(Exception):
     """A child did not become ready; the text says which and shows its last words."""
 
 
-class StopRequested(Exception):
+class StopRequested(Exception):  # noqa: N818 - a wish, not an error
     """A stop signal came while something was being waited for."""
 
 
@@ -50,7 +50,7 @@ class Supervisor:
         self.stop_count += 1
 
     def start(self, child: Child) -> None:
-        """Start and wait until ready. Raises StartFailed or StopRequested; the child is then still ours to stop."""
+        """Start and wait until ready. Raises StartError or StopRequested; the child is then still ours to stop."""
         self._watched[child.name] = Watched(child)
         with self.progress.step(f"starting {child.name}"):
             child.start()
@@ -63,13 +63,13 @@ class Supervisor:
                 raise StopRequested
             check()
             if time.monotonic() > deadline_s:
-                raise StartFailed(f"not ready after {timeout_s:.0f} s")
+                raise StartError(f"not ready after {timeout_s:.0f} s")
             self.progress.tick()
             time.sleep(POLL_S)
 
     def _check_alive(self, child: Child) -> None:
         if not child.is_running:
-            raise StartFailed(f"{child.name} ended with code {child.exit_code}. {_last_words(child)}")
+            raise StartError(f"{child.name} ended with code {child.exit_code}. {_last_words(child)}")
 
     def watch(self) -> None:
         """Returns when a stop signal has come."""

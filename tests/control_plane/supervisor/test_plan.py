@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from control_plane.supervisor import plan
 from control_plane.supervisor.plan import UpOptions
 

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import psutil
 import pytest
+
 from control_plane.supervisor.child import Child, ChildSpec
 from control_plane.supervisor.progress import Progress
 from control_plane.supervisor.readiness import log_says
-from control_plane.supervisor.watch import StartFailed, Supervisor
+from control_plane.supervisor.watch import StartError, Supervisor
 
 SERVE = "import time; print('ready', flush=True); time.sleep(600)"
 STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {SERVE}"
@@ -55,7 +56,7 @@ def test_children_are_stopped_in_the_order_given(tmp_path: Path, supervisor: Sup
 
 def test_a_child_that_ends_at_once_is_reported_with_its_last_words(tmp_path: Path, supervisor: Supervisor) -> None:
     child = make_child(tmp_path, "import sys; sys.exit('no such config: log.dirz')")
-    with pytest.raises(StartFailed, match=r"server ended with code 1(.|\n)*no such config: log\.dirz"):
+    with pytest.raises(StartError, match=r"server ended with code 1(.|\n)*no such config: log\.dirz"):
         supervisor.start(child)
 
 
@@ -89,7 +90,7 @@ def test_what_does_not_stop_is_killed(tmp_path: Path, supervisor: Supervisor, mo
 
 def test_children_end_when_the_supervisor_is_killed(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from tests.control_plane.supervisor.test_watch import make_child, SERVE\n"
+        "from pathlib import Path; from tests.control_plane.supervisor.test_watch import make_child, SERVE\n"
         f"child = make_child(Path({str(tmp_path)!r}), SERVE); child.start(); print(child.process.pid, flush=True)\n"
         "import time; time.sleep(600)"
     )
