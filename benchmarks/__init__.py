@@ -1,0 +1,1 @@
+"""Measured, not asserted: figures of this machine, never a test."""
