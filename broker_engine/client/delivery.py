@@ -1,0 +1,59 @@
+"""What to do with a batch when its answer has come: the Java client's rules, as one pure function."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from broker_engine.client.batches import PartitionQueue, ProducerBatch
+from broker_engine.errors import ErrorCode
+
+
+class Verdict(Enum):
+    DELIVERED = "delivered"
+    RETRY = "retry"
+    RETRY_IN_NEW_EPOCH = "retry in new epoch"
+    SPLIT = "split"
+    FAIL = "fail"
+
+
+_LOST_PRODUCER_STATE = frozenset(
+    {ErrorCode.UNKNOWN_PRODUCER_ID, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_PRODUCER_ID_MAPPING}
+)
+
+_METADATA_IS_OLD = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+        ErrorCode.NETWORK_EXCEPTION,
+    }
+)
+
+
+def shows_old_metadata(code: ErrorCode) -> bool:
+    return code in _METADATA_IS_OLD
+
+
+def judge(code: ErrorCode, batch: ProducerBatch, queue: PartitionQueue, *, is_expired: bool) -> Verdict:
+    if code == ErrorCode.NONE:
+        return Verdict.DELIVERED
+    if code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER and batch.identity is not None:
+        return Verdict.DELIVERED  # it is in the log, only its offset is forgotten
+    if is_expired:
+        return Verdict.FAIL
+    if code == ErrorCode.MESSAGE_TOO_LARGE and batch.record_count > 1:
+        return Verdict.SPLIT
+    if batch.identity is not None:
+        if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            # An earlier batch that failed explains the gap, and goes first when it is sent again. Without one the
+            # broker has lost our state: only a new epoch lets it begin at 0 again.
+            return Verdict.RETRY_IN_NEW_EPOCH if queue.is_oldest(batch) else Verdict.RETRY
+        if code in _LOST_PRODUCER_STATE:
+            return Verdict.RETRY_IN_NEW_EPOCH
+    return Verdict.RETRY if code.is_retriable else Verdict.FAIL
