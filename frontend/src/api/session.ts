@@ -1,0 +1,69 @@
+// Who is signed in, and for which tenant the pages speak.
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { ApiError, request, setCsrfToken, setTenantHeader } from "./http";
+import type { Session, Tenant, TenantRef } from "./types";
+
+const TENANT_STORAGE_KEY = "highwater.tenant";
+
+export const sessionKeys = { session: ["session"] as const, tenant: ["tenant"] as const };
+
+function adopt(session: Session): Session {
+  setCsrfToken(session.csrf_token);
+  setTenantHeader(currentTenant(session)?.id ?? null);
+  return session;
+}
+
+async function readSession(): Promise<Session | null> {
+  try {
+    return adopt(await request<Session>("/session"));
+  } catch (error) {
+    if (error instanceof ApiError && (error.status === 401 || error.status === 403)) return keepToken(error);
+    throw error;
+  }
+}
+
+function keepToken(error: ApiError): null {
+  const token = error.problem["csrf_token"];
+  if (typeof token === "string") setCsrfToken(token);
+  return null;
+}
+
+/** null = nobody is signed in. */
+export const useSession = () =>
+  useQuery({ queryKey: sessionKeys.session, queryFn: readSession, staleTime: 60_000, retry: false });
+
+export function useSignIn() {
+  const cache = useQueryClient();
+  return useMutation({
+    mutationFn: (login: { email: string; password: string }) =>
+      request<Session>("/session", { method: "POST", body: login }),
+    onSuccess: (session) => {
+      cache.clear();
+      cache.setQueryData(sessionKeys.session, adopt(session));
+    },
+  });
+}
+
+export function useSignOut() {
+  const cache = useQueryClient();
+  return useMutation({
+    mutationFn: () => request<null>("/session", { method: "DELETE" }),
+    onSuccess: () => {
+      cache.clear();
+      cache.setQueryData(sessionKeys.session, null);
+    },
+  });
+}
+
+export const useTenant = () =>
+  useQuery({ queryKey: sessionKeys.tenant, queryFn: () => request<Tenant>("/tenant"), staleTime: 15_000 });
+
+export function currentTenant(session: Session): TenantRef | undefined {
+  const chosen = localStorage.getItem(TENANT_STORAGE_KEY);
+  return session.tenants.find((tenant) => tenant.id === chosen) ?? session.tenants[0];
+}
+
+export function chooseTenant(tenantId: string): void {
+  localStorage.setItem(TENANT_STORAGE_KEY, tenantId);
+  setTenantHeader(tenantId);
+}
