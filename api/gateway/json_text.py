@@ -1,4 +1,4 @@
-"""A pull parser over JSON text that keeps the text: what was sent as `9007199254740993` is stored with these very digits.
+"""A pull parser over JSON text that keeps the text: what was sent as `9007199254740993` is stored with these digits.
 
 Stricter than Python's: NaN and Infinity, repeated names and deep nesting are refused, because some reader of the stored
 text would refuse or misread them. Pure; raises JsonError with the character position.

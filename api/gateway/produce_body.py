@@ -1,8 +1,8 @@
 """A produce request's body as records. Pure: text in, records out, BodyError with the field's name.
 
 Three forms: an array of records, `{"records": [...], "acks": "all"}`, and NDJSON, one record per line. A record is
-`{key?, value?, headers?, partition?, timestamp?}`. Key and value are null or absent (Kafka's null), a bare JSON value (a
-string is stored as its UTF-8 bytes, anything else as its own JSON text), or an envelope
+`{key?, value?, headers?, partition?, timestamp?}`. Key and value are null or absent (Kafka's null), a bare JSON value
+(a string is stored as its UTF-8 bytes, anything else as its own JSON text), or an envelope
 `{"type": "STRING|JSON|BINARY", "data": ...}`.
 """
 

@@ -1,0 +1,1 @@
+"""The outermost layer: ASGI entry, WebSocket consumers, the dashboard's pages."""
