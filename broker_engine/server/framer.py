@@ -1,0 +1,53 @@
+"""Bytes to frames: an int32 length, then that many bytes. Pure; keeps what arrived until somebody wants the next frame.
+
+A frame is handed out as a view of the bytes as they were received: no copy is made of it, however large it is.
+"""
+
+from __future__ import annotations
+
+_LENGTH_BYTES = 4
+
+
+class FrameRefused(Exception):
+    """The peer announced a length that we do not take; there is no way to go on with this connection."""
+
+
+class Framer:
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._start = 0
+        self._is_lent = False  # somebody holds a view of the buffer: it must not grow any more
+
+    @property
+    def buffered_bytes(self) -> int:
+        return len(self._buffer) - self._start
+
+    @property
+    def is_inside_frame(self) -> bool:
+        return self.buffered_bytes > 0
+
+    def feed(self, data: memoryview) -> None:
+        if self._is_lent or self._start == len(self._buffer):
+            self._buffer = self._buffer[self._start :]
+            self._start, self._is_lent = 0, False
+        self._buffer += data
+
+    def announced_bytes(self) -> int | None:
+        """The length of the frame that comes next, once its four bytes are there."""
+        if self.buffered_bytes < _LENGTH_BYTES:
+            return None
+        return int.from_bytes(self._buffer[self._start : self._start + _LENGTH_BYTES], "big", signed=True)
+
+    def next_frame(self, frame_bytes_max: int) -> memoryview | None:
+        """The next whole frame, or None while it is not there. FrameRefused as soon as its length is known to be bad."""
+        length = self.announced_bytes()
+        if length is None:
+            return None
+        if not 0 < length <= frame_bytes_max:
+            raise FrameRefused(f"a frame of {length} bytes; allowed are 1 to {frame_bytes_max}")
+        begin = self._start + _LENGTH_BYTES
+        if len(self._buffer) < begin + length:
+            return None
+        self._start = begin + length
+        self._is_lent = True
+        return memoryview(self._buffer)[begin : begin + length]

@@ -1,0 +1,44 @@
+"""Frames out of bytes that arrive in any pieces; bad lengths are refused as soon as they are known."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker_engine.server.framer import Framer, FrameRefused
+
+LIMIT = 1000
+
+
+def framed(*bodies: bytes) -> bytes:
+    return b"".join(len(body).to_bytes(4, "big") + body for body in bodies)
+
+
+@given(st.lists(st.binary(min_size=1, max_size=50), max_size=10), st.lists(st.integers(1, 40), max_size=30))
+def test_frames_come_out_whole_and_in_order_however_they_are_cut(bodies: list[bytes], cuts: list[int]) -> None:
+    framer, got, data = Framer(), [], memoryview(framed(*bodies))
+    for size in [*cuts, len(data)]:
+        framer.feed(data[:size])
+        data = data[size:]
+        while (frame := framer.next_frame(LIMIT)) is not None:
+            got.append(frame)
+    assert [bytes(frame) for frame in got] == bodies
+    assert not framer.is_inside_frame
+
+
+@pytest.mark.parametrize("length", [-1, 0, LIMIT + 1, 2**31 - 1, -(2**31)])
+def test_a_bad_length_is_refused_before_its_body_comes(length: int) -> None:
+    framer = Framer()
+    framer.feed(memoryview(length.to_bytes(4, "big", signed=True)))
+    with pytest.raises(FrameRefused):
+        framer.next_frame(LIMIT)
+
+
+def test_a_frame_stays_as_it_was_while_later_bytes_arrive() -> None:
+    framer = Framer()
+    framer.feed(memoryview(framed(b"first") + b"\x00\x00"))
+    frame = framer.next_frame(LIMIT)
+    framer.feed(memoryview(b"\x00\x06second"))
+    assert frame == b"first"
+    assert framer.next_frame(LIMIT) == b"second"
