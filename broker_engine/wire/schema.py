@@ -201,7 +201,7 @@ def default_of(struct_type: type[S]) -> S:
     """The one shared default value of a struct; assigning to it raises, because every message shares it."""
     if struct_type.__wire_default__ is None:
         body = {"__slots__": (), "__setattr__": _refuse_assignment}
-        frozen = type.__new__(StructMeta, struct_type.__name__, (struct_type,), body)
+        frozen: Any = type.__new__(StructMeta, struct_type.__name__, (struct_type,), body)
         shared: Any = object.__new__(frozen)
         for key, mark in struct_type.__wire_marks__.items():
             object.__setattr__(shared, key, mark.default)
