@@ -84,9 +84,9 @@ def uuid_from(raw: bytes) -> UUID:
 
 
 def record_pieces(value: Any) -> tuple[int, Iterable[Part]]:
-    """The size in bytes and the parts of a records field: bytes, a view, a sized object, or a list of these."""
-    if isinstance(value, bytes | memoryview | bytearray):
-        return len(value), (value if not isinstance(value, bytearray) else bytes(value),)
-    if isinstance(value, list | tuple):
-        return sum(len(part) if isinstance(part, bytes | memoryview) else part.size_bytes for part in value), value
-    return value.size_bytes, (value,)
+    """The size and the parts of a records field that is not plain bytes: a sized object, or a list of parts."""
+    pieces = value if isinstance(value, (list, tuple)) else (value,)
+    size_bytes = 0
+    for piece in pieces:
+        size_bytes += len(piece) if isinstance(piece, (bytes, memoryview)) else piece.size_bytes
+    return size_bytes, pieces

@@ -12,7 +12,7 @@ from broker_engine.wire import errors, primitives
 from broker_engine.wire.kinds import UUID_KIND, ArrayOf, Blob, Fixed, Kind, RecordSet, StructOf, Text
 from broker_engine.wire.schema import FieldSpec, Reader, Struct, fields_of
 from broker_engine.wire.sizes import memory_bytes, wire_bytes_min
-from broker_engine.wire.source import Source
+from broker_engine.wire.source import SHORT_ARRAY_COUNT, Source
 
 
 def compile_reader(struct_type: type[Struct], version: int) -> Reader:
@@ -86,6 +86,10 @@ class _ReaderGenerator:
         if not self._pending:
             return
         run, self._pending = self._pending, []
+        if len(run) == 1 and run[0][0].code == "B":
+            self._source.line(f"{run[0][1]} = buffer[position]")
+            self._source.line("position += 1")
+            return
         names = [self._source.fresh("raw") if kind is UUID_KIND else target for kind, target in run]
         unpack = self._source.unpacker("".join(kind.code for kind, _ in run))
         self._source.line(f"{', '.join(names)}, = {unpack}(buffer, position)")
@@ -160,7 +164,9 @@ class _ReaderGenerator:
         if element is UUID_KIND:
             line(f"{target} = [uuid_from(bytes(buffer[at:at + 16])) for at in range(position, stop, 16)]")
         else:
-            line(f"{target} = list(unpack_from(f'>{{{length}}}{element.code}', buffer, position))")
+            short = f"{self._source.unpackers(element.code)}[{length}](buffer, position)"
+            long = f"unpack_from(f'>{{{length}}}{element.code}', buffer, position)"
+            line(f"{target} = list({short} if {length} < {SHORT_ARRAY_COUNT} else {long})")
         line("position = stop")
 
     def _elements(self, target: str, element: Kind, length: str) -> None:

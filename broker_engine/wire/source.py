@@ -9,7 +9,11 @@ import linecache
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
+
+# Arrays shorter than this (replicas, in-sync replicas) have ready-made struct formats.
+SHORT_ARRAY_COUNT = 9
 
 
 class Source:
@@ -55,11 +59,28 @@ class Source:
     def packer(self, codes: str) -> str:
         return self.name(f"pack_{_word(codes)}", struct.Struct(">" + codes).pack)
 
+    def unpackers(self, code: str) -> str:
+        """Unpack functions of short arrays by their length: to build a format costs more than to unpack."""
+        return self.name(f"unpack_many_{code}", _unpackers(code))
+
+    def packers(self, prefix: str, code: str) -> str:
+        return self.name(f"pack_{prefix}_many_{code}", _packers(prefix, code))
+
     def build(self, function: str) -> Any:
         text = "\n".join(self._lines) + "\n"
         linecache.cache[self.filename] = (len(text), None, text.splitlines(keepends=True), self.filename)
         exec(compile(text, self.filename, "exec"), self._scope)  # noqa: S102  # our own text, from our own declarations
         return self._scope[function]
+
+
+@cache
+def _unpackers(code: str) -> tuple[Any, ...]:
+    return tuple(struct.Struct(f">{count}{code}").unpack_from for count in range(SHORT_ARRAY_COUNT))
+
+
+@cache
+def _packers(prefix: str, code: str) -> tuple[Any, ...]:
+    return tuple(struct.Struct(f">{prefix}{count}{code}").pack for count in range(SHORT_ARRAY_COUNT))
 
 
 def _word(codes: str) -> str:

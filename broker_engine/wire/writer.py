@@ -11,7 +11,7 @@ import struct
 from broker_engine.wire import errors, primitives
 from broker_engine.wire.kinds import UUID_KIND, ArrayOf, Blob, Fixed, Kind, RecordSet, StructOf, Text
 from broker_engine.wire.schema import FieldSpec, Struct, Writer, fields_of
-from broker_engine.wire.source import Source
+from broker_engine.wire.source import SHORT_ARRAY_COUNT, Source
 
 
 def compile_writer(struct_type: type[Struct], version: int) -> Writer:
@@ -28,6 +28,7 @@ class _WriterGenerator:
         for helper in (errors.refuse_version, errors.refuse_length, primitives.write_uvarint, primitives.record_pieces):
             self._source.name(helper.__name__, helper)
         self._source.name("pack", struct.pack)
+        self._source.name("in_memory", frozenset((bytes, memoryview)))
 
     def generate(self) -> Writer:
         with self._source.block("def write(message, out, parts):"):
@@ -83,7 +84,9 @@ class _WriterGenerator:
         self._pack(run + ([(tail, tail_value)] if tail else []))
 
     def _pack(self, run: list[tuple[str, str]]) -> None:
-        if run:
+        if len(run) == 1 and run[0][0] in "Bx":
+            self._source.line(f"out.append({run[0][1] or 0})")
+        elif run:
             values = ", ".join(expression for code, expression in run if code != "x")
             self._source.line(f"out += {self._source.packer(''.join(code for code, _ in run))}({values})")
 
@@ -131,21 +134,21 @@ class _WriterGenerator:
         line, block = self._source.line, self._source.block
         records, length, pieces = (self._source.fresh(prefix) for prefix in ("records", "n", "pieces"))
         line(f"{records} = {value}")
+        with block(f"if {records}.__class__ in in_memory:"):
+            line(f"{length} = len({records}); {pieces} = None")
         if is_nullable:
-            with block(f"if {records} is None:"):
-                line(f"{length} = -1; {pieces} = ()")
-            with block("else:"):
-                line(f"{length}, {pieces} = record_pieces({records})")
-        else:
+            with block(f"elif {records} is None:"):
+                line(f"{length} = -1")
+        with block("else:"):
             line(f"{length}, {pieces} = record_pieces({records})")
         self._length(length, "i")
-        with block(f"if 0 < {length} < {primitives.PART_BYTES_MIN} and {records}.__class__ in in_memory:"):
-            line(f"out += {records}")
-        with block(f"elif {length} > 0:"):
-            line("parts.append(bytes(out))")
-            line(f"parts.extend({pieces})")
-            line("out = bytearray()")
-        self._source.name("in_memory", frozenset((bytes, memoryview)))
+        with block(f"if {length} > 0:"):
+            with block(f"if {pieces} is None and {length} < {primitives.PART_BYTES_MIN}:"):
+                line(f"out += {records}")
+            with block("else:"):
+                line("parts.append(bytes(out))")
+                line(f"parts.append({records}) if {pieces} is None else parts.extend({pieces})")
+                line("out = bytearray()")
 
     def _array(self, value: str, element: Kind, is_nullable: bool) -> None:
         items, length = self._source.fresh("items"), self._source.fresh("n")
@@ -153,7 +156,7 @@ class _WriterGenerator:
         if is_nullable:
             self._flush()
             with self._source.block(f"if {items} is None:"):
-                self._flush("b" if self._is_flexible else "i", "0" if self._is_flexible else "-1")
+                self._pack([("x", "") if self._is_flexible else ("i", "-1")])
             with self._source.block("else:"):
                 self._items(items, length, element)
         else:
@@ -167,12 +170,22 @@ class _WriterGenerator:
         self._length(length, "i")
         item = self._source.fresh("item")
         with self._source.block(f"for {item} in {items}:"):
-            self._value(item, element, is_nullable=False)
+            if isinstance(element, StructOf):
+                self._struct(item, element.struct)
+            else:
+                self._value(item, element, is_nullable=False)
             self._flush()
 
     def _fixed_items(self, items: str, length: str, element: Fixed) -> None:
-        self._length(length, "i")
-        self._source.line(f"out += pack(f'>{{{length}}}{element.code}', *{items})")
+        """Count and values of a short array go by one pack of a ready-made format."""
+        self._flush()
+        prefix, count = ("B", f"{length} + 1") if self._is_flexible else ("i", length)
+        with self._source.block(f"if {length} < {SHORT_ARRAY_COUNT}:"):
+            packers = self._source.packers(prefix, element.code)
+            self._source.line(f"out += {packers}[{length}]({count}, *{items})")
+        with self._source.block("else:"):
+            self._length(length, "i")
+            self._source.line(f"out += pack(f'>{{{length}}}{element.code}', *{items})")
 
     def _nested(self, value: str, struct_type: type[Struct], is_nullable: bool) -> None:
         item = self._source.fresh("item")
