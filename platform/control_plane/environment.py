@@ -41,7 +41,7 @@ class Environment:
         return self.name == "production"
 
     def read_cluster_secret(self) -> str:
-        """The secret of the internal listener. Read at use, because the first broker may write the file after our start."""
+        """The internal listener's secret. Read at use: the first broker may write the file after our start."""
         if self.cluster_secret:
             return self.cluster_secret
         try:

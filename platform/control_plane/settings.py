@@ -33,6 +33,7 @@ INSTALLED_APPS = [
     "control_plane.topics",
     "control_plane.keys",
     "control_plane.engine",
+    "control_plane.drift",
     "control_plane.live",
     "control_plane.supervisor",
     "api",
@@ -139,7 +140,7 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BEAT_SCHEDULE_FILENAME = str(HIGHWATER.home / "celery" / "beat-schedule")
 CELERY_BEAT_SCHEDULE = {
     "mend-drift": {
-        "task": "control_plane.engine.tasks.mend_drift",
+        "task": "control_plane.drift.tasks.mend_drift",
         "schedule": DRIFT_INTERVAL_S,
         # A run that waited longer than the interval is worth nothing: the next one looks at everything again.
         "options": {"expires": DRIFT_INTERVAL_S},
