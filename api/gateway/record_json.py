@@ -20,9 +20,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 class StoredRecord(Protocol):
     @property
+    def partition(self) -> int: ...
+    @property
     def offset(self) -> int: ...
     @property
-    def timestamp(self) -> int: ...
+    def timestamp_ms(self) -> int: ...
     @property
     def key(self) -> bytes | None: ...
     @property
@@ -31,11 +33,11 @@ class StoredRecord(Protocol):
     def headers(self) -> Iterable[tuple[str, bytes | None]]: ...
 
 
-def record_json(record: StoredRecord, partition: int, key_format: str, value_format: str) -> dict[str, Any]:
+def record_json(record: StoredRecord, key_format: str, value_format: str) -> dict[str, Any]:
     return {
-        "partition": partition,
+        "partition": record.partition,
         "offset": str(record.offset),
-        "timestamp": record.timestamp,
+        "timestamp": record.timestamp_ms,
         "key": payload_json(record.key, key_format),
         "value": payload_json(record.value, value_format),
         "headers": [{"name": name, "value": _base64(value)} for name, value in record.headers],

@@ -140,6 +140,8 @@ class Session:
         return self._on_frame(frame)
 
     def on_bytes(self) -> list[Effect]:
+        if self.phase is Phase.CLOSED:
+            return []
         return self._close(CloseCode.BAD_FRAME, "frames of this subprotocol are text")
 
     def _on_frame(self, frame: Frame) -> list[Effect]:

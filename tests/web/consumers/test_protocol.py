@@ -139,8 +139,13 @@ def test_a_failed_subscription_leaves_the_others_alone(session: Session) -> None
     effects = session.on_failure("s1", "unknown_topic", "no topic orders", retryable=False)
     assert effects[0] == Stop("s1")
     assert sent(effects) == {
-        "type": "error", "code": "unknown_topic", "message": "no topic orders", "retryable": False, "id": 1, "sub": "s1",
-    }  # fmt: skip
+        "type": "error",
+        "code": "unknown_topic",
+        "message": "no topic orders",
+        "retryable": False,
+        "id": 1,
+        "sub": "s1",
+    }
     assert sent(session.on_caught_up("s2")) == {"type": "caught_up", "sub": "s2"}
 
 
