@@ -1,0 +1,127 @@
+"""Accepts connections on all listeners, within limits, and looks after them until they are gone."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+from collections import Counter
+from collections.abc import Callable
+
+from broker_engine.clock import Clock
+from broker_engine.net.stream import Listener, Stream
+from broker_engine.server.budget import ByteBudget
+from broker_engine.server.connection import Connection, ConnectionTimeouts, RequestHandler
+from broker_engine.server.listeners import ListenerSpec
+
+log = logging.getLogger(__name__)
+
+SWEEP_INTERVAL_S = 1.0
+_OUT_OF_FILES_PAUSE_S = 0.1
+_OUT_OF_FILES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+MakeHandler = Callable[[ListenerSpec, Stream], RequestHandler]
+
+
+class Acceptor:
+    def __init__(
+        self,
+        make_handler: MakeHandler,
+        budget: ByteBudget,
+        clock: Clock,
+        *,
+        timeouts: ConnectionTimeouts,
+        connections_max: int,
+        connections_per_ip_max: int,
+    ) -> None:
+        self._make_handler = make_handler
+        self._budget = budget
+        self._clock = clock
+        self._timeouts = timeouts
+        self._connections_max = connections_max
+        self._connections_per_ip_max = connections_per_ip_max
+        self._connections: dict[Connection, None] = {}
+        self._count_by_host: Counter[str] = Counter()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._listeners: list[Listener] = []
+        self._all_gone = asyncio.Event()
+
+    @property
+    def connection_count(self) -> int:
+        return len(self._connections)
+
+    def start(self, listeners: list[tuple[ListenerSpec, Listener]]) -> None:
+        self._listeners = [listener for _, listener in listeners]
+        loop = asyncio.get_running_loop()
+        for spec, listener in listeners:
+            self._tasks.append(loop.create_task(self._accept(spec, listener), name=f"accept {spec.name}"))
+        self._tasks.append(loop.create_task(self._sweep(), name="sweep connections"))
+
+    async def stop(self, grace_s: float) -> None:
+        """No new connections; what was begun is answered; whoever is not done in time is cut off."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for listener in self._listeners:
+            listener.close()
+        for connection in list(self._connections):
+            connection.finish()
+        try:
+            async with asyncio.timeout(grace_s):
+                await self._wait_until_all_gone()
+        except TimeoutError:
+            log.warning("cutting off %d connections", len(self._connections))
+            for connection in list(self._connections):
+                connection.stream.abort()
+            await self._wait_until_all_gone()
+
+    async def _wait_until_all_gone(self) -> None:
+        while self._connections:
+            self._all_gone.clear()
+            await self._all_gone.wait()
+
+    async def _accept(self, spec: ListenerSpec, listener: Listener) -> None:
+        while True:
+            try:
+                stream = await listener.accept()
+            except OSError as error:
+                if error.errno not in _OUT_OF_FILES:
+                    raise
+                log.warning("cannot accept on %s: %s", spec.name, error.strerror)
+                await asyncio.sleep(_OUT_OF_FILES_PAUSE_S)  # until somebody leaves
+                continue
+            self._admit(spec, stream)
+
+    def _admit(self, spec: ListenerSpec, stream: Stream) -> None:
+        host = stream.peer_host
+        if len(self._connections) >= self._connections_max or self._count_by_host[host] >= self._connections_per_ip_max:
+            log.warning("refusing %s on %s: too many connections", stream.peer, spec.name)
+            stream.abort()
+            return
+        connection = Connection(
+            stream,
+            self._make_handler(spec, stream),
+            self._budget,
+            self._clock,
+            timeouts=self._timeouts,
+            on_closed=self._on_closed,
+        )
+        self._connections[connection] = None
+        self._count_by_host[host] += 1
+        connection.start()
+
+    def _on_closed(self, connection: Connection) -> None:
+        self._connections.pop(connection, None)
+        host = connection.stream.peer_host
+        self._count_by_host[host] -= 1
+        if self._count_by_host[host] <= 0:
+            del self._count_by_host[host]
+        if not self._connections:
+            self._all_gone.set()
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_INTERVAL_S)
+            now_ms = self._clock.monotonic_ms()
+            for connection in list(self._connections):
+                connection.sweep(now_ms)

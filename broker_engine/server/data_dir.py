@@ -1,0 +1,100 @@
+"""The data directory as a whole: one broker at a time, the broker and cluster that it belongs to, how it was left.
+
+`meta.properties` and the clean-shutdown marker are Kafka's files by name and form (reliability.md 4.5).
+"""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from broker_engine.clock import Randomness
+from broker_engine.config import ConfigError, parse_properties
+from broker_engine.config.properties import encode_properties
+from broker_engine.log.files import DiskFiles
+
+_LOCK = ".lock"
+_META = "meta.properties"
+_CLEAN_MARKER = ".kafka_cleanshutdown"
+_META_VERSION = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    cluster_id: str
+    node_id: int
+    directory_id: str
+
+
+class DataDir:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True)
+        self.files = DiskFiles(path)
+        self._lock_descriptor = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+
+    def lock(self) -> None:
+        """Held until the process ends, however it ends."""
+        try:
+            fcntl.flock(self._lock_descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(f"another broker runs on {self.path}: stop it, or choose another --data-dir") from None
+
+    def unlock(self) -> None:
+        os.close(self._lock_descriptor)
+
+    def load_or_create_meta(self, node_id: int, randomness: Randomness) -> Meta:
+        """Who this directory belongs to. ConfigError where it is another node's."""
+        if not self.files.exists(_META):
+            meta = Meta(id_text(randomness.uuid()), node_id, id_text(randomness.uuid()))
+            self.files.write_atomic(_META, _format_meta(meta), is_durable=True)
+            return meta
+        meta = _parse_meta(self.files.read_small(_META), self.path / _META)
+        if meta.node_id != node_id:
+            raise ConfigError(f"{self.path} belongs to node {meta.node_id}, not to node {node_id}: check --node-id")
+        return meta
+
+    def take_clean_marker(self) -> int | None:
+        """The broker epoch of a clean stop, or None after a crash. It is gone before anything else happens."""
+        if not self.files.exists(_CLEAN_MARKER):
+            return None
+        try:
+            broker_epoch = int(json.loads(self.files.read_small(_CLEAN_MARKER))["brokerEpoch"])
+        except (ValueError, KeyError, TypeError):
+            broker_epoch = None
+        self.files.unlink(_CLEAN_MARKER)
+        self.files.sync_dir("")
+        return broker_epoch
+
+    def write_clean_marker(self, broker_epoch: int) -> None:
+        """The last thing of a clean stop: every log is on disk."""
+        data = json.dumps({"version": 0, "brokerEpoch": broker_epoch}).encode()
+        self.files.write_atomic(_CLEAN_MARKER, data, is_durable=True)
+
+
+def id_text(value: UUID) -> str:
+    """Kafka's text form of an id: 22 characters of URL-safe base64."""
+    return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode()
+
+
+def _format_meta(meta: Meta) -> bytes:
+    values = {
+        "version": _META_VERSION,
+        "cluster.id": meta.cluster_id,
+        "node.id": str(meta.node_id),
+        "directory.id": meta.directory_id,
+    }
+    return encode_properties(values).encode()
+
+
+def _parse_meta(data: bytes, path: Path) -> Meta:
+    values = parse_properties(data.decode())
+    try:
+        return Meta(values["cluster.id"], int(values["node.id"]), values.get("directory.id", ""))
+    except (KeyError, ValueError) as error:
+        raise ConfigError(f"{path} is damaged ({error}): restore it from a copy") from None

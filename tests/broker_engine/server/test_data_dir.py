@@ -1,0 +1,56 @@
+"""The data directory as a whole: one broker at a time, whose it is, and how it was left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from broker_engine.clock import SystemRandomness
+from broker_engine.config import ConfigError
+from broker_engine.names import Name
+from broker_engine.server.checkpoints import HIGH_WATERMARKS, parse_checkpoint, read_checkpoint, write_checkpoint
+from broker_engine.server.data_dir import DataDir
+
+
+def test_a_second_broker_on_the_same_directory_is_refused(tmp_path: Path) -> None:
+    first, second = DataDir(tmp_path), DataDir(tmp_path)
+    first.lock()
+    with pytest.raises(ConfigError, match="another broker runs"):
+        second.lock()
+    first.unlock()
+    second.lock()
+
+
+def test_the_cluster_keeps_its_id_over_restarts(tmp_path: Path) -> None:
+    meta = DataDir(tmp_path).load_or_create_meta(1, SystemRandomness())
+    assert DataDir(tmp_path).load_or_create_meta(1, SystemRandomness()) == meta
+    assert len(meta.cluster_id) == 22
+
+
+def test_another_nodes_directory_is_refused(tmp_path: Path) -> None:
+    DataDir(tmp_path).load_or_create_meta(1, SystemRandomness())
+    with pytest.raises(ConfigError, match="belongs to node 1"):
+        DataDir(tmp_path).load_or_create_meta(2, SystemRandomness())
+
+
+def test_the_clean_marker_is_gone_once_it_was_read(tmp_path: Path) -> None:
+    data_dir = DataDir(tmp_path)
+    assert data_dir.take_clean_marker() is None
+    data_dir.write_clean_marker(7)
+    assert data_dir.take_clean_marker() == 7
+    assert data_dir.take_clean_marker() is None
+
+
+def test_checkpoints_carry_tenants_and_survive_damage(tmp_path: Path) -> None:
+    files = DataDir(tmp_path).files
+    offsets = {(Name("", "orders"), 0): 5, (Name("demo", "orders"), 3): 0}
+    write_checkpoint(files, HIGH_WATERMARKS, offsets)
+    assert (tmp_path / HIGH_WATERMARKS).read_text() == "0\n2\norders 0 5\ndemo/orders 3 0\n"
+    assert read_checkpoint(files, HIGH_WATERMARKS) == offsets
+    (tmp_path / HIGH_WATERMARKS).write_text("0\n9\norders 0 5\n")
+    assert read_checkpoint(files, HIGH_WATERMARKS) == {}
+
+
+def test_kafkas_own_checkpoint_reads_as_root() -> None:
+    assert parse_checkpoint(b"0\n1\n__consumer_offsets 49 12\n") == {(Name("", "__consumer_offsets"), 49): 12}
