@@ -1,7 +1,39 @@
-"""URLs of the REST resources, included by `web.urls` under /api/v1/."""
+"""URLs of the REST resources, included by `web.urls` under /api/v1/. The gateway's async views have their own."""
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, URLResolver, path
+from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from api import problems
+from api.api_keys import ApiKeysView, ApiKeyView
+from api.audit import AuditView
+from api.members import MembersView, MemberView
+from api.partitions import PartitionsView
+from api.projects import ProjectsView
+from api.session import SessionView
+from api.tenant import TenantView
+from api.topics import TopicsView, TopicView
+
+
+def nothing_here(request: HttpRequest, path: str = "") -> HttpResponse:
+    """For `web.urls`, after everything else under /api/v1/: a 404 in the API's own words."""
+    return problems.not_found("There is nothing here", error_code=40400).response()
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("session", SessionView.as_view()),
+    path("tenant", TenantView.as_view()),
+    path("members", MembersView.as_view()),
+    path("members/<int:member_id>", MemberView.as_view()),
+    path("projects", ProjectsView.as_view()),
+    path("topics", TopicsView.as_view()),
+    path("topics/<str:name>", TopicView.as_view()),
+    path("topics/<str:name>/partitions", PartitionsView.as_view()),
+    path("api-keys", ApiKeysView.as_view()),
+    path("api-keys/<str:key_id>", ApiKeyView.as_view()),
+    path("audit", AuditView.as_view()),
+    path("schema", SpectacularJSONAPIView.as_view(), name="schema"),
+    path("docs", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="docs"),
+]

@@ -7,7 +7,7 @@ from django.db.models import Count, QuerySet, Sum
 from control_plane.refusals import NotFound
 from control_plane.tenants.models import Tenant
 from control_plane.topics.models import State, Topic
-from control_plane.topics.rules import Quota
+from control_plane.topics.rules import LEGAL_NAME, Quota
 
 
 def topics_of(tenant: Tenant, *, contains: str = "", project: str = "") -> QuerySet[Topic]:
@@ -18,7 +18,8 @@ def topics_of(tenant: Tenant, *, contains: str = "", project: str = "") -> Query
 
 
 def topic_of(tenant: Tenant, name: str) -> Topic:
-    topic = topics_of(tenant).filter(name=name).first()
+    # An illegal name is looked up nowhere: PostgreSQL would choke on some of them.
+    topic = topics_of(tenant).filter(name=name).first() if LEGAL_NAME.fullmatch(name) else None
     if topic is None:
         raise NotFound(f"There is no topic {name!r}")
     return topic
