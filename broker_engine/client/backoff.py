@@ -1,4 +1,4 @@
-"""How long to wait before the next try: doubles up to a ceiling, give or take a fifth, so that clients do not march in step."""
+"""The wait before the next try: doubled up to a ceiling, with jitter, so that clients do not march in step."""
 
 from __future__ import annotations
 

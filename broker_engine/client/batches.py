@@ -142,6 +142,8 @@ class PartitionQueue:
         self, target: TopicPartition, *, batch_size_bytes: int, codec: int, is_idempotent: bool, in_flight_max: int
     ) -> None:
         self.target = target
+        self.used_up_producer_id = -1
+        """While an identity is needed: not this one again."""
         self._batch_size_bytes = batch_size_bytes
         self._codec = codec
         self._is_idempotent = is_idempotent
@@ -201,7 +203,8 @@ class PartitionQueue:
 
     def take(self) -> ProducerBatch:
         """Move the head to the wire. Call it only when `due_ms` has come and an identity is there."""
-        assert self._waiting and self._may_send(), "the partition has nothing that may leave"
+        assert self._waiting, "the partition has nothing that could leave"
+        assert self._may_send(), "the head has to wait for an answer"
         batch = self._waiting.popleft()
         batch.attempts += 1
         if self._is_idempotent and batch.base_sequence < 0:
@@ -256,7 +259,9 @@ class PartitionQueue:
             return
         self._needs_new_epoch = False
         self._next_sequence = 0
-        self._identity = self._identity.next_epoch() if self._identity is not None else None
+        if self._identity is not None:
+            self.used_up_producer_id = self._identity.producer_id
+            self._identity = self._identity.next_epoch()
         for batch in self._waiting:
             batch.forget_sequence()
 
@@ -271,6 +276,12 @@ class PartitionQueue:
         return expired
 
     def drop_waiting(self) -> list[ProducerBatch]:
-        """For a close that does not wait."""
+        """What was not sent, or waits to be sent again, is the caller's to fail."""
         dropped, self._waiting = list(self._waiting), deque()
+        self._needs_new_epoch = self._needs_new_epoch or any(batch.base_sequence >= 0 for batch in dropped)
         return dropped
+
+    def drop_all(self) -> list[ProducerBatch]:
+        """For a close that does not wait: also what is on the wire. The queue is not used afterwards."""
+        on_wire, self._on_wire = self._on_wire, []
+        return on_wire + self.drop_waiting()

@@ -1,5 +1,6 @@
 """What the client raises. Everything is a KafkaError with Kafka's code, so that callers may match on `.code` alone."""
 
+# ruff: noqa: N818 - the names say what happened; "Error" on each would say nothing more
 from __future__ import annotations
 
 from broker_engine.errors import ErrorCode

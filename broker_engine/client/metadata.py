@@ -32,15 +32,12 @@ class TopicView:
     partitions: Mapping[int, PartitionView]
     is_internal: bool = False
     seen_ms: int = 0
+    led: frozenset[int] = frozenset()
+    """The partitions that have a leader."""
 
     @property
     def partition_count(self) -> int:
         return len(self.partitions)
-
-    @property
-    def available(self) -> tuple[int, ...]:
-        """The partitions that have a leader, in order."""
-        return tuple(index for index, view in sorted(self.partitions.items()) if view.leader != NO_LEADER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +129,8 @@ def view_of(topic: MetadataResponseTopic, now_ms: int, known: TopicView | None =
     partitions = {
         part.partition_index: _newer(_partition_view(part), old.get(part.partition_index)) for part in topic.partitions
     }
-    return TopicView(topic.name, topic.topic_id, partitions, topic.is_internal, now_ms)
+    led = frozenset(index for index, part in partitions.items() if part.leader != NO_LEADER)
+    return TopicView(topic.name, topic.topic_id, partitions, topic.is_internal, now_ms, led)
 
 
 def _partition_view(part: MetadataResponsePartition) -> PartitionView:

@@ -1,7 +1,7 @@
 """murmur2 as the Java client computes it: the same key must meet the same partition whoever sends it.
 
-librdkafka's default partitioner hashes with CRC-32 instead ("consistent_random"): set `partitioner=murmur2_random` there
-where Python, Java and librdkafka producers share a topic.
+librdkafka's default partitioner hashes with CRC-32 instead ("consistent_random"): set `partitioner=murmur2_random`
+there where Python, Java and librdkafka producers share a topic.
 """
 
 from __future__ import annotations
