@@ -65,11 +65,17 @@ def skip_tags(buffer: memoryview, position: int, count: int, memory_bytes: int) 
     if memory_bytes < 0:
         refuse_memory("tagged fields")
     for _ in range(count):
-        position = skip_tag(buffer, position, end)
+        size = buffer[position + 1]
+        if buffer[position] < 128 and size < 128:
+            position += 2 + size
+        else:
+            position = _skip_long_tag(buffer, position, end)
+    if position > end:
+        refuse_length("tagged fields", count, 0)
     return position, memory_bytes
 
 
-def skip_tag(buffer: memoryview, position: int, end: int) -> int:
+def _skip_long_tag(buffer: memoryview, position: int, end: int) -> int:
     _, position = read_uvarint(buffer, position)
     size, position = read_uvarint(buffer, position)
     if size < 0 or size > end - position:

@@ -1,4 +1,7 @@
-"""AlterConfigs (key 33), versions 0-2."""
+"""AlterConfigs (key 33), versions 0-2.
+
+Replaces all configs of a resource; IncrementalAlterConfigs is what new clients use.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ApiVersions (key 18), versions 0-4."""
+"""ApiVersions (key 18), versions 0-4; always answered with response header v0, and before any authentication."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CreatePartitions (key 37), versions 0-3."""
+"""CreatePartitions (key 37), versions 0-3. `count` is the new total; null assignments let the broker place them."""
 
 from __future__ import annotations
 

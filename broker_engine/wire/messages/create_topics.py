@@ -1,4 +1,7 @@
-"""CreateTopics (key 19), versions 2-7."""
+"""CreateTopics (key 19), versions 2-7.
+
+-1 partitions or replicas asks for the broker's default (v4 and up); details of the new topic from v5, its id in v7.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DeleteTopics (key 20), versions 1-6."""
+"""DeleteTopics (key 20), versions 1-6. Names up to v5; from v6 each topic is a name or an id."""
 
 from __future__ import annotations
 

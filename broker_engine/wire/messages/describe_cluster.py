@@ -1,4 +1,4 @@
-"""DescribeCluster (key 60), versions 0-2."""
+"""DescribeCluster (key 60), versions 0-2. Fenced brokers are shown only when asked for (v2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""DescribeConfigs (key 32), versions 1-4."""
+"""DescribeConfigs (key 32), versions 1-4.
+
+A null list of keys asks for all. config_source and config_type are Kafka's numbers.
+"""
 
 from __future__ import annotations
 

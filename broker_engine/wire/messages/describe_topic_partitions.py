@@ -1,4 +1,7 @@
-"""DescribeTopicPartitions (key 75), version 0."""
+"""DescribeTopicPartitions (key 75), version 0.
+
+Pages by cursor; a null cursor begins at the start, a null one in the answer ends it.
+"""
 
 from __future__ import annotations
 

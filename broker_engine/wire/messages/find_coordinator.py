@@ -1,4 +1,7 @@
-"""FindCoordinator (key 10), versions 0-6."""
+"""FindCoordinator (key 10), versions 0-6.
+
+One key up to v3, many from v4; key_type 0 is a group, 1 a transactional id.
+"""
 
 from __future__ import annotations
 

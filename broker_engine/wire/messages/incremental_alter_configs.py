@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs (key 44), versions 0-1."""
+"""IncrementalAlterConfigs (key 44), versions 0-1. config_operation: 0 set, 1 delete, 2 append, 3 subtract."""
 
 from __future__ import annotations
 

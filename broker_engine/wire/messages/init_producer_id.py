@@ -1,4 +1,4 @@
-"""InitProducerId (key 22), versions 0-5."""
+"""InitProducerId (key 22), versions 0-5. v6 (two-phase commit) is unstable in Kafka and not offered."""
 
 from __future__ import annotations
 

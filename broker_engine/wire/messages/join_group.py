@@ -1,4 +1,4 @@
-"""JoinGroup (key 11), versions 0-9."""
+"""JoinGroup (key 11), versions 0-9. The metadata of each protocol is the client's own bytes and stays as sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LeaveGroup (key 13), versions 0-5."""
+"""LeaveGroup (key 13), versions 0-5. One member up to v2, many from v3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ListOffsets (key 2), versions 1-11."""
+"""ListOffsets (key 2), versions 1-11.
+
+Timestamps below zero are questions: -1 latest, -2 earliest, -3 the largest timestamp.
+"""
 
 from __future__ import annotations
 

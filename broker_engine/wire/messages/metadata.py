@@ -1,4 +1,7 @@
-"""Metadata (key 3), versions 0-13."""
+"""Metadata (key 3), versions 0-13.
+
+A null topic list asks for all from v1, an empty one in v0. Topic ids from v10, error_code (re-bootstrap) in v13.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OffsetCommit (key 8), versions 2-10."""
+"""OffsetCommit (key 8), versions 2-10. Names up to v9, topic ids in v10; retention_time_ms went away with v5."""
 
 from __future__ import annotations
 

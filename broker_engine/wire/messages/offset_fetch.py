@@ -1,4 +1,4 @@
-"""OffsetFetch (key 9), versions 1-10."""
+"""OffsetFetch (key 9), versions 1-10. One group with its topics up to v7, many groups from v8; topic ids in v10."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch (key 23), versions 2-4."""
+"""OffsetForLeaderEpoch (key 23), versions 2-4. Where an epoch ended: how consumers and followers find a truncation."""
 
 from __future__ import annotations
 

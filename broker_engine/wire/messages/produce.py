@@ -1,4 +1,7 @@
-"""Produce (key 0), versions 3-13."""
+"""Produce (key 0), versions 3-13.
+
+Names up to v12, topic ids from v13. Kafka advertises 0-2 as well, and closes the connection on them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""SaslHandshake (key 17), versions 0-1."""
+"""SaslHandshake (key 17), versions 0-1.
+
+Never flexible. After v1 the SASL bytes travel in SaslAuthenticate, after v0 bare on the connection.
+"""
 
 from __future__ import annotations
 
