@@ -64,7 +64,7 @@ def test_changed_responses_are_read_or_refused(data: st.DataObject, pair: Pair) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", PAIRS, ids=str)
-@settings(QUICK, max_examples=300)
+@settings(QUICK, max_examples=100)
 @given(data=st.data())
 def test_changed_frames_of_every_version_are_read_or_refused(pair: Pair, data: st.DataObject) -> None:
     check_request(pair, data.draw(mutations(pair.request)))

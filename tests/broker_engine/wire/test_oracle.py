@@ -23,7 +23,7 @@ from tests.broker_engine.wire.strategies import NULL_UUID, structs
 Case = tuple[ApiSpec, type[Message], int]
 
 QUICK = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
-THOROUGH = settings(QUICK, max_examples=200)
+THOROUGH = settings(QUICK, max_examples=60)
 
 
 def cases(apis: list[ApiSpec]) -> list[Any]:
@@ -109,7 +109,7 @@ def test_values_beyond_kio_are_read_by_kafka_python(case: Case, data: st.DataObj
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", PUBLIC)
-@settings(QUICK, max_examples=50)
+@settings(QUICK, max_examples=20)
 @given(data=st.data())
 def test_values_are_read_by_kafka_python_at_length(case: Case, data: st.DataObject) -> None:
     check_against_kafka_python(case, data)
