@@ -51,7 +51,7 @@ def main() -> None:
     full, empty = fetch_response(bytes(1 << 20)), fetch_response(b"")
     produce_body, metadata_body = memoryview(produce.encode(9)), memoryview(metadata.encode(12))
     full_body, empty_body = memoryview(full.encode(12)), memoryview(empty.encode(12))
-    frame = memoryview(b"".join(encode_request(1, "client", produce, 9)))  # type: ignore[arg-type]
+    frame = memoryview(b"".join(encode_request(1, "client", produce, 9)))
     measure("request header", lambda: parse_request_header(frame))
     measure("Produce request v9, 16 KB: decode", lambda: ProduceRequest.decode(produce_body, 9))
     measure("Produce request v9, 16 KB: parts", lambda: produce.encode_parts(9))

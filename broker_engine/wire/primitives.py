@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
 from broker_engine.wire.errors import WireError, refuse_length, refuse_memory
@@ -21,14 +21,9 @@ SKIPPED_TAG_COST_BYTES = 64
 PART_BYTES_MIN = 1024
 
 
-class SizedPart(Protocol):
-    """A part of a message that is not in memory, such as a range of a file."""
-
-    @property
-    def size_bytes(self) -> int: ...
-
-
-Part = bytes | memoryview | SizedPart
+# A part of a message in the order of sending. Any: whatever object with `size_bytes` (a range of a file) a handler put
+# into a records field comes out again as it is; only the network seam knows what it can send.
+Part = bytes | memoryview | Any
 
 
 def read_uvarint_rest(buffer: memoryview, position: int, first: int) -> tuple[int, int]:

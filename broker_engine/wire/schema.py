@@ -151,7 +151,7 @@ class Struct(metaclass=StructMeta):
             return parts[0]  # type: ignore[return-value]  # the first part is always ours
         if not all(isinstance(part, bytes | memoryview) for part in parts):
             raise WireError(f"{type(self).__name__} holds parts that are not in memory: use encode_parts")
-        return b"".join(parts)  # type: ignore[arg-type]  # checked above
+        return b"".join(parts)
 
     def encode_parts(self, version: int) -> list[Part]:
         """The message as buffers to be sent in order; records are passed on, not copied."""

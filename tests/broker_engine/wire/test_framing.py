@@ -30,7 +30,7 @@ class OnDisk:
 @pytest.mark.parametrize("version", [0, 8, 9, 13])
 def test_a_request_comes_back_with_its_header(client_id: str | None, version: int) -> None:
     parts = encode_request(77, client_id, MetadataRequest(), version)
-    header = parse_request_header(memoryview(b"".join(parts)))  # type: ignore[arg-type]
+    header = parse_request_header(memoryview(b"".join(parts)))
     assert (header.api_key, header.api_version, header.correlation_id, header.client_id) == (3, version, 77, client_id)
     assert MetadataRequest.decode(header.body, version) == MetadataRequest()
 
