@@ -14,6 +14,9 @@ _UINT64_END = 1 << 64
 
 def read_varint(buffer: bytes | memoryview, position: int) -> tuple[int, int]:
     """A zigzag int32."""
+    byte = buffer[position]
+    if byte < 0x80:  # most lengths and deltas
+        return (byte >> 1) ^ -(byte & 1), position + 1
     raw, position = _read_unsigned(buffer, position, _VARINT_SHIFT_MAX)
     if raw >= _UINT32_END:
         raise ValueError("varint does not fit 32 bits")
@@ -22,6 +25,9 @@ def read_varint(buffer: bytes | memoryview, position: int) -> tuple[int, int]:
 
 def read_varlong(buffer: bytes | memoryview, position: int) -> tuple[int, int]:
     """A zigzag int64."""
+    byte = buffer[position]
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), position + 1
     raw, position = _read_unsigned(buffer, position, _VARLONG_SHIFT_MAX)
     if raw >= _UINT64_END:
         raise ValueError("varlong does not fit 64 bits")
@@ -48,8 +54,3 @@ def write_varint(out: bytearray, value: int) -> None:
         out.append((raw & 0x7F) | 0x80)
         raw >>= 7
     out.append(raw)
-
-
-def varint_size_bytes(value: int) -> int:
-    raw = (value << 1) ^ (value >> 63)
-    return max(1, (raw.bit_length() + 6) // 7)

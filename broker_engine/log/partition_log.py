@@ -1,0 +1,418 @@
+"""One partition's log: append, read, look up, flush, retain. Synchronous, page cache only; one owner at a time.
+
+What the caller does: call `flush_job`, run it in a thread, hand it to `on_flushed`; run `DeletedSegment.remove` of what
+retention answers in a thread as well; release every FileRange of a read. Opening blocks (it scans and syncs): in a
+thread. After a disk error that leaves the file's state unknown the log is offline: every call then answers
+KAFKA_STORAGE_ERROR and no file is synced again.
+
+Left for issue 4: compaction, transaction index, producer snapshots, recovery-point and log-start checkpoints (both come
+in and go out by `open`'s arguments until then), recompression.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import UUID
+
+from broker_engine.clock import Clock
+from broker_engine.errors import BrokerError, ErrorCode
+from broker_engine.log import timestamps
+from broker_engine.log.checkpoints import EPOCHS_FILE, EpochCache
+from broker_engine.log.config import LogConfig
+from broker_engine.log.file_seam import FileRange, Files
+from broker_engine.log.flush import FlushJob
+from broker_engine.log.layout import check_topic_id, create_segment, make_partition_dir, remove_partition_dir
+from broker_engine.log.recovery import LoadedLog, load_log, reload_active
+from broker_engine.log.retention import DeletedSegment, expired_count
+from broker_engine.log.segment import Segment
+from broker_engine.log.timestamps import TimestampOffset
+from broker_engine.records.builder import stamp_append_time
+from broker_engine.records.header import HEADER_SIZE_BYTES, NO_TIMESTAMP, BatchHeader, pack_header
+
+
+class AppendResult(NamedTuple):
+    base_offset: int
+    last_offset: int
+    log_append_time_ms: int
+    """-1 where the records keep the producer's time."""
+
+
+@dataclass(slots=True)
+class LogRead:
+    ranges: list[FileRange]
+    size_bytes: int
+    first_offset: int
+    """Of the first batch answered, which may begin below what was asked for."""
+
+    def release(self) -> None:
+        for file_range in self.ranges:
+            file_range.release()
+
+
+class PartitionLog:
+    def __init__(self, files: Files, directory: str, config: LogConfig, clock: Clock, loaded: LoadedLog) -> None:
+        """Not for callers: see `open`."""
+        segments = loaded.segments
+        self.config = config
+        self.directory = directory
+        self.log_start_offset = segments[0].base_offset
+        self.durable_end_offset = segments[-1].end_offset
+        self.is_offline = False
+        """A disk error left the files in an unknown state."""
+        self.is_closed = False
+        self._files = files
+        self._clock = clock
+        self._segments = segments
+        self._bases = [segment.base_offset for segment in segments]
+        self._epochs = loaded.epochs
+        self._unsynced: dict[Segment, None] = {}
+        self._unsynced_dirs: dict[str, None] = {}
+        self._are_epochs_unsynced = False
+        self._flush_in_flight: FlushJob | None = None
+
+    @classmethod
+    def open(
+        cls,
+        files: Files,
+        directory: str,
+        config: LogConfig,
+        clock: Clock,
+        *,
+        topic_id: UUID,
+        recovery_point: int | None = None,
+        log_start_offset: int = 0,
+    ) -> PartitionLog:
+        """Make or recover the log in `directory`. Blocks; what it answers as durable was synced."""
+        with _storage_errors():
+            changed_dirs = make_partition_dir(files, directory)
+            check_topic_id(files, directory, topic_id)
+            loaded = load_log(files, directory, config, recovery_point=recovery_point)
+            if not loaded.segments:
+                loaded.segments.append(create_segment(files, directory, log_start_offset, clock.now_ms()))
+                changed_dirs.append(directory)
+            log = cls(files, directory, config, clock, loaded)
+            log.log_start_offset = min(max(log.log_start_offset, log_start_offset), log.log_end_offset)
+            log._unsynced_dirs = dict.fromkeys(changed_dirs)
+            if loaded.have_epochs_changed:
+                log._write_epochs()
+            return log
+
+    @property
+    def log_end_offset(self) -> int:
+        return self._segments[-1].end_offset
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size_bytes for segment in self._segments)
+
+    @property
+    def segment_count(self) -> int:
+        return len(self._segments)
+
+    @property
+    def latest_epoch(self) -> int:
+        return self._epochs.latest_epoch
+
+    @property
+    def epochs(self) -> EpochCache:
+        return self._epochs
+
+    # --- writing
+
+    def append(
+        self, batch: memoryview, header: BatchHeader, *, leader_epoch: int, log_append_time_ms: int | None
+    ) -> AppendResult:
+        """Give a checked batch its offsets and write it to the page cache. All of it is in the log afterwards, or none.
+
+        `header` is what check_produced answered: it is packed again, so that nothing of the batch is copied.
+        """
+        self._check_online()
+        payload = batch[HEADER_SIZE_BYTES : header.size_bytes]
+        if log_append_time_ms is not None:
+            header = stamp_append_time(header, payload, log_append_time_ms)
+        base_offset = self._segments[-1].end_offset
+        stored = BatchHeader(base_offset, header[1], leader_epoch, *header[3:])
+        now_ms = self._clock.now_ms()
+        try:
+            self._note_epoch(leader_epoch, base_offset)
+            segment = self._segments[-1]
+            if segment.should_roll(stored, self.config, now_ms):
+                segment = self.roll()
+            position = segment.size_bytes
+            self._write(segment, [pack_header(stored), payload], header.size_bytes)
+        except OSError as error:
+            raise _storage_error(error) from error
+        segment.observe(position, stored, append_ms=now_ms, index_interval_bytes=self.config.index_interval_bytes)
+        self._unsynced[segment] = None
+        return AppendResult(
+            base_offset, stored.last_offset, NO_TIMESTAMP if log_append_time_ms is None else log_append_time_ms
+        )
+
+    def _write(self, segment: Segment, parts: list[bytes | memoryview], expected_bytes: int) -> None:
+        """All parts, or the file as it was before."""
+        size_before = segment.size_bytes
+        try:
+            written = segment.handle.append(parts)
+            if written != expected_bytes:
+                raise OSError(0, "the write was cut short: the disk is full, or failing")
+        except OSError:
+            self._roll_back(segment, size_before)
+            raise
+
+    def _roll_back(self, segment: Segment, size_bytes: int) -> None:
+        try:
+            segment.handle.truncate(size_bytes)
+        except OSError:
+            # Half a batch may lie at the end: an append behind it would be lost to every reader.
+            self._go_offline()
+            raise
+
+    def _note_epoch(self, leader_epoch: int, base_offset: int) -> None:
+        if leader_epoch == self._epochs.latest_epoch:
+            return
+        if leader_epoch < self._epochs.latest_epoch:
+            raise BrokerError(
+                ErrorCode.FENCED_LEADER_EPOCH,
+                f"leader epoch {leader_epoch} is below the log's {self._epochs.latest_epoch}",
+            )
+        self._epochs.assign(leader_epoch, base_offset)
+        self._write_epochs()
+
+    def start_epoch(self, leader_epoch: int) -> None:
+        """A leader's term begins here: what it appends starts at the present end."""
+        self._check_online()
+        self._note_epoch(leader_epoch, self.log_end_offset)
+
+    def _write_epochs(self) -> None:
+        """At once, but durable only with the next flush: it can be rebuilt from the batches."""
+        self._are_epochs_unsynced = True
+        self._files.write_atomic(self._path(EPOCHS_FILE), self._epochs.format(), is_durable=False)
+
+    def roll(self) -> Segment:
+        """Seal the active segment and begin the next. Does nothing if the active one is empty."""
+        self._check_online()
+        active = self._segments[-1]
+        if active.size_bytes == 0:
+            return active
+        new = create_segment(self._files, self.directory, active.end_offset, self._clock.now_ms())
+        active.seal()
+        self._segments.append(new)
+        self._bases.append(new.base_offset)
+        self._unsynced_dirs[self.directory] = None
+        return new
+
+    # --- reading
+
+    def read(self, offset: int, *, max_bytes: int, end_offset: int, at_least_one: bool) -> LogRead:
+        """Stored bytes from the batch that holds `offset`, below `end_offset`, at most `max_bytes` of them.
+
+        May end inside a batch, and at a segment's end. With `at_least_one` the first batch comes whole even if it alone
+        is larger; without, the answer is empty then. The caller releases the ranges.
+        """
+        self._check_online()
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise BrokerError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"offset {offset} is outside of {self.log_start_offset}..{self.log_end_offset}",
+            )
+        if offset >= end_offset:
+            return LogRead([], 0, offset)
+        try:
+            return self._read(offset, max_bytes, end_offset, at_least_one=at_least_one)
+        except OSError as error:  # not the context manager: this is the hot path
+            raise _storage_error(error) from error
+
+    def _read(self, offset: int, max_bytes: int, end_offset: int, *, at_least_one: bool) -> LogRead:
+        for segment in self._segments_from(offset):
+            first = segment.locate(offset)
+            if first is None:
+                continue  # compaction left nothing at or above the offset in this segment
+            first_bytes = first.header.size_bytes
+            if first.header.next_offset > end_offset or (first_bytes > max_bytes and not at_least_one):
+                break
+            available_bytes = segment.position_of_end(end_offset) - first.position
+            size_bytes = min(max(max_bytes, first_bytes), available_bytes)
+            file_range = FileRange.pinned(segment.handle, first.position, size_bytes)
+            return LogRead([file_range], size_bytes, first.header.base_offset)
+        return LogRead([], 0, offset)
+
+    def _segments_from(self, offset: int) -> list[Segment]:
+        return self._segments[max(0, bisect_right(self._bases, offset) - 1) :]
+
+    def iter_headers(self) -> Iterator[BatchHeader]:
+        """Every batch header in order: from these the owner rebuilds what producers did. Blocks: in a thread."""
+        for segment in self._segments:
+            for batch in segment.batches_near(segment.base_offset):
+                yield batch.header
+
+    # --- looking up
+
+    def find_by_timestamp(self, timestamp_ms: int, end_offset: int) -> TimestampOffset | None:
+        """The first record below `end_offset` at or after the given time. May decompress a batch: in a thread."""
+        self._check_online()
+        with _storage_errors():
+            return timestamps.first_at_or_after(
+                self._segments,
+                timestamp_ms,
+                start_offset=self.log_start_offset,
+                end_offset=end_offset,
+                max_bytes=self.config.decompressed_bytes_max,
+            )
+
+    def max_timestamp_offset(self, end_offset: int | None = None) -> TimestampOffset | None:
+        """The record with the highest timestamp below `end_offset`. May decompress a batch: in a thread."""
+        self._check_online()
+        with _storage_errors():
+            return timestamps.highest(
+                self._segments,
+                start_offset=self.log_start_offset,
+                end_offset=self.log_end_offset if end_offset is None else end_offset,
+                max_bytes=self.config.decompressed_bytes_max,
+            )
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """(largest epoch not above the given one, its end offset), or (-1, -1)."""
+        return self._epochs.end_offset_for(epoch, self.log_end_offset)
+
+    def epoch_of(self, offset: int) -> int:
+        return self._epochs.epoch_of(offset)
+
+    # --- durability
+
+    def flush_job(self) -> FlushJob | None:
+        """What is not yet durable, for a thread to sync. None if nothing is, or if a flush is already in flight."""
+        if self.is_offline or self.is_closed or self._flush_in_flight is not None or not self._is_anything_unsynced:
+            return None
+        handles = [segment.handle for segment in self._unsynced]
+        for handle in handles:
+            handle.pin()
+        epochs = {self._path(EPOCHS_FILE): self._epochs.format()} if self._are_epochs_unsynced else {}
+        job = FlushJob(self._files, self.log_end_offset, handles, epochs, list(self._unsynced_dirs))
+        self._unsynced, self._unsynced_dirs, self._are_epochs_unsynced = {}, {}, False
+        self._flush_in_flight = job
+        return job
+
+    @property
+    def _is_anything_unsynced(self) -> bool:
+        return bool(self._unsynced or self._unsynced_dirs or self._are_epochs_unsynced)
+
+    def on_flushed(self, job: FlushJob) -> int:
+        """The durable end offset after a job has run. A failed one takes the log offline, for good."""
+        assert job is self._flush_in_flight, "one flush at a time, reported once"
+        self._flush_in_flight = None
+        job.release()
+        if self.is_closed:
+            return self.durable_end_offset  # its files may be gone by now: no error of theirs matters
+        if job.error is not None:
+            self._go_offline()
+            raise _storage_error(job.error) from job.error
+        self.durable_end_offset = max(self.durable_end_offset, min(job.end_offset, self.log_end_offset))
+        return self.durable_end_offset
+
+    # --- removing
+
+    def apply_retention(self, now_ms: int, *, high_watermark: int | None = None) -> list[DeletedSegment]:
+        """Take out segments that are too old or too many, oldest first. The caller runs each one's `remove`."""
+        self._check_online()
+        limit = self.log_end_offset if high_watermark is None else high_watermark
+        count = expired_count(self._segments, self.config, now_ms, limit, self.log_start_offset)
+        with _storage_errors():
+            if count == len(self._segments):
+                self.roll()
+            return self._take_out(count)
+
+    def delete_records_before(self, offset: int) -> list[DeletedSegment]:
+        """Raise the log's start. Whole segments below it are taken out, as by retention."""
+        self._check_online()
+        if offset > self.log_end_offset or offset < 0:
+            raise BrokerError(ErrorCode.OFFSET_OUT_OF_RANGE, f"the log ends at {self.log_end_offset}")
+        self.log_start_offset = max(self.log_start_offset, offset)
+        count = max(0, bisect_right(self._bases, self.log_start_offset) - 1)
+        with _storage_errors():
+            return self._take_out(count)
+
+    def _take_out(self, count: int) -> list[DeletedSegment]:
+        deleted = []
+        for segment in self._segments[:count]:
+            self._unsynced.pop(segment, None)
+            deleted.append(DeletedSegment.take_out(segment, self._files))
+        del self._segments[:count], self._bases[:count]
+        self.log_start_offset = max(self.log_start_offset, self._segments[0].base_offset)
+        if count and self._epochs.truncate_from_start(self.log_start_offset):
+            self._write_epochs()
+        return deleted
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop every batch that reaches to or above `offset`. Never below the high watermark: the caller's to know."""
+        self._check_online()
+        try:
+            while len(self._segments) > 1 and self._segments[-1].base_offset >= offset:
+                last = self._segments.pop()
+                self._bases.pop()
+                self._unsynced.pop(last, None)
+                DeletedSegment.take_out(last, self._files).remove()
+            self._truncate_active(offset)
+        except OSError as error:
+            self._go_offline()  # some files are cut, some are not
+            raise _storage_error(error) from error
+
+    def _truncate_active(self, offset: int) -> None:
+        cut = self._segments[-1]
+        cut.handle.truncate(cut.position_of_end(offset))
+        cut.close()
+        self._unsynced.pop(cut, None)
+        active = reload_active(self._files, self.directory, cut.base_offset, self.config)
+        self._segments[-1] = active
+        self._unsynced[active] = None
+        self.durable_end_offset = min(self.durable_end_offset, self.log_end_offset)
+        if self._epochs.truncate_from_end(self.log_end_offset):
+            self._write_epochs()
+
+    def delete(self, *, renamed_to: str | None = None) -> None:
+        """The partition is gone: close and remove its directory, under another name first if one is given. Blocks."""
+        self.is_closed = True
+        self._close_segments()
+        directory = self.directory
+        if renamed_to is not None:
+            self._files.rename(directory, renamed_to)
+            directory = renamed_to
+        remove_partition_dir(self._files, directory)
+
+    def close(self) -> None:
+        """Write the active segment's indexes and let go of the files. Does not sync: flush before, if that matters."""
+        if not self.is_offline and not self.is_closed:
+            self._segments[-1].seal()
+        self.is_closed = True
+        self._close_segments()
+
+    def _go_offline(self) -> None:
+        self.is_offline = True
+        self._close_segments()
+
+    def _close_segments(self) -> None:
+        for segment in self._segments:
+            segment.close()
+
+    def _check_online(self) -> None:
+        if self.is_offline or self.is_closed:
+            reason = "closed" if self.is_closed else "offline after a disk error"
+            raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log is {reason}")
+
+    def _path(self, name: str) -> str:
+        return f"{self.directory}/{name}"
+
+
+@contextmanager
+def _storage_errors() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _storage_error(error) from error
+
+
+def _storage_error(error: OSError) -> BrokerError:
+    return BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log's disk failed: {error.strerror}")

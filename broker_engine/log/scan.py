@@ -1,0 +1,67 @@
+"""Walking over the batches of a segment file, by header or with every CRC verified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from broker_engine.log.file_seam import FileHandle
+from broker_engine.records.header import (
+    BATCH_LENGTH_MIN,
+    HEADER_SIZE_BYTES,
+    MAGIC,
+    BatchHeader,
+    parse_header,
+    verify_crc,
+)
+
+_HEADER_WINDOW_BYTES = 4 * 1024
+_VERIFY_WINDOW_BYTES = 1024 * 1024
+
+
+class ScannedBatch(NamedTuple):
+    position: int
+    header: BatchHeader
+
+    @property
+    def end_position(self) -> int:
+        return self.position + self.header.size_bytes
+
+
+def scan_batches(
+    handle: FileHandle, start: int, end: int | None = None, *, verify: bool = False
+) -> Iterator[ScannedBatch]:
+    """Batches from `start`, which must be a batch border. Stops where there is no whole, sane batch before `end`.
+
+    With `verify` a batch counts as sane only if its CRC agrees, and whole batches are read instead of headers.
+    """
+    end = handle.size_bytes if end is None else end
+    window_bytes = _VERIFY_WINDOW_BYTES if verify else _HEADER_WINDOW_BYTES
+    window, window_start, position = memoryview(b""), start, start
+    while position + HEADER_SIZE_BYTES <= end:
+        if position + HEADER_SIZE_BYTES > window_start + len(window):
+            window, window_start = memoryview(handle.pread(window_bytes, position)), position
+        header = _sane_header(window[position - window_start :], end - position)
+        if header is None:
+            return
+        if verify:
+            if position + header.size_bytes > window_start + len(window):
+                size_bytes = max(window_bytes, header.size_bytes)
+                window, window_start = memoryview(handle.pread(size_bytes, position)), position
+            if not verify_crc(window[position - window_start :], header):
+                return
+        yield ScannedBatch(position, header)
+        position += header.size_bytes
+
+
+def _sane_header(view: memoryview, room_bytes: int) -> BatchHeader | None:
+    if len(view) < HEADER_SIZE_BYTES:
+        return None
+    header = parse_header(view)
+    is_sane = (
+        header.magic == MAGIC
+        and header.batch_length >= BATCH_LENGTH_MIN
+        and header.size_bytes <= room_bytes
+        and header.last_offset_delta >= 0
+    )
+    return header if is_sane else None

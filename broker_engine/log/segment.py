@@ -1,0 +1,141 @@
+"""One segment: a `.log` file of batches with two sparse indexes. A log's last one is active, the rest are sealed."""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from broker_engine.log.config import LogConfig
+from broker_engine.log.file_seam import FileHandle, Files
+from broker_engine.log.index import OFFSET_ENTRY, TIME_ENTRY, GrowingIndex, Index, StoredIndex
+from broker_engine.log.scan import ScannedBatch, scan_batches
+from broker_engine.records.header import NO_TIMESTAMP, BatchHeader
+
+LOG_SUFFIX = ".log"
+INDEX_SUFFIX = ".index"
+TIME_INDEX_SUFFIX = ".timeindex"
+SEGMENT_SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, ".txnindex", ".snapshot")
+DELETED_SUFFIX = ".deleted"
+RELATIVE_OFFSET_MAX = (1 << 31) - 1
+
+log = logging.getLogger(__name__)
+
+
+def segment_path(directory: str, base_offset: int, suffix: str) -> str:
+    return f"{directory}/{base_offset:020d}{suffix}"
+
+
+class MaxTimestamp(NamedTuple):
+    """The highest batch timestamp so far, and the last offset of the batch that has it."""
+
+    timestamp: int = NO_TIMESTAMP
+    offset: int = -1
+
+
+class Segment:
+    def __init__(self, files: Files, directory: str, base_offset: int, handle: FileHandle, *, created_ms: int) -> None:
+        self.base_offset = base_offset
+        self.handle = handle
+        self.end_offset = base_offset
+        self.created_ms = created_ms
+        self.max_timestamp = MaxTimestamp()
+        self.first_timestamp: int | None = None
+        self.newest_ms = NO_TIMESTAMP
+        """The age that retention sees: the highest timestamp, none counted as later than its append."""
+        self.offset_index: Index = GrowingIndex(OFFSET_ENTRY)
+        self.time_index: Index = GrowingIndex(TIME_ENTRY)
+        self._bytes_since_entry = 0
+        self._files = files
+        self._directory = directory
+
+    @property
+    def size_bytes(self) -> int:
+        return self.handle.size_bytes
+
+    def path(self, suffix: str) -> str:
+        return segment_path(self._directory, self.base_offset, suffix)
+
+    def should_roll(self, header: BatchHeader, config: LogConfig, now_ms: int) -> bool:
+        """Must this batch, with its final offsets, go into a new segment?"""
+        if self.size_bytes == 0:
+            return False
+        return (
+            self.size_bytes + header.size_bytes > config.segment_bytes
+            or self._age_ms_at(header, now_ms) > config.segment_ms
+            or (self.offset_index.entry_count + 1) * OFFSET_ENTRY.size > config.segment_index_bytes
+            or header.last_offset - self.base_offset > RELATIVE_OFFSET_MAX
+        )
+
+    def _age_ms_at(self, header: BatchHeader, now_ms: int) -> int:
+        """By the records' own time where they have one, as Kafka counts it; else by the clock."""
+        first = self.first_timestamp
+        if first is None or first < 0 or header.max_timestamp < 0:
+            return now_ms - self.created_ms
+        return header.max_timestamp - first
+
+    def observe(self, position: int, header: BatchHeader, *, append_ms: int, index_interval_bytes: int) -> None:
+        """Take note of a batch that now lies at `position`: the same for an append and for a recovery scan."""
+        if self.first_timestamp is None:
+            self.first_timestamp = header.max_timestamp
+        if header.max_timestamp > self.max_timestamp.timestamp:
+            self.max_timestamp = MaxTimestamp(header.max_timestamp, header.last_offset)
+        age_stamp = append_ms if header.max_timestamp < 0 else min(header.max_timestamp, append_ms)
+        self.newest_ms = max(self.newest_ms, age_stamp)
+        if self._bytes_since_entry > index_interval_bytes:
+            self._add_index_entries(position, header)
+        self._bytes_since_entry += header.size_bytes
+        self.end_offset = header.next_offset
+
+    def _add_index_entries(self, position: int, header: BatchHeader) -> None:
+        assert isinstance(self.offset_index, GrowingIndex), "only the active segment grows"
+        self.offset_index.append(header.last_offset - self.base_offset, position)
+        self._add_time_entry()
+        self._bytes_since_entry = 0
+
+    def _add_time_entry(self) -> None:
+        if self.max_timestamp.timestamp != NO_TIMESTAMP and isinstance(self.time_index, GrowingIndex):
+            self.time_index.append(self.max_timestamp.timestamp, self.max_timestamp.offset - self.base_offset)
+
+    def seal(self) -> None:
+        """No more appends: write the indexes to their files. Failing that they stay in memory; they are caches."""
+        self._add_time_entry()
+        try:
+            self.offset_index = self._store(self.offset_index, OFFSET_ENTRY, INDEX_SUFFIX)
+            self.time_index = self._store(self.time_index, TIME_ENTRY, TIME_INDEX_SUFFIX)
+        except OSError as error:
+            log.warning("indexes of a sealed segment stay in memory", extra={"reason": error.strerror})
+
+    def _store(self, index: Index, entry: struct.Struct, suffix: str) -> Index:
+        if not isinstance(index, GrowingIndex):
+            return index
+        self._files.write_atomic(self.path(suffix), index.pack(), is_durable=False)
+        return StoredIndex(entry, self._files, self.path(suffix))
+
+    def locate(self, offset: int) -> ScannedBatch | None:
+        """The first batch that ends at or above `offset`; None if there is none in this segment."""
+        return next((batch for batch in self.batches_near(offset) if batch.header.last_offset >= offset), None)
+
+    def batches_near(self, offset: int) -> Iterator[ScannedBatch]:
+        """Batches in order, from the last indexed one that does not begin after `offset`."""
+        entry = self.offset_index.floor(offset - self.base_offset)
+        return scan_batches(self.handle, entry[1] if entry else 0)
+
+    def batches_near_timestamp(self, timestamp_ms: int) -> Iterator[ScannedBatch]:
+        """Batches in order, from one before which every batch is older than `timestamp_ms`."""
+        entry = self.time_index.floor(timestamp_ms - 1)
+        return self.batches_near(self.base_offset + entry[1] if entry else self.base_offset)
+
+    def position_of_end(self, end_offset: int) -> int:
+        """The border below which every batch ends before `end_offset`."""
+        if end_offset >= self.end_offset:
+            return self.size_bytes
+        batch = self.locate(end_offset)
+        return batch.position if batch else self.size_bytes
+
+    def close(self) -> None:
+        self.handle.close()
+        for index in (self.offset_index, self.time_index):
+            if isinstance(index, StoredIndex):
+                index.close()
