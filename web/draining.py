@@ -42,7 +42,7 @@ open_sockets = OpenSockets()
 
 
 async def drain_before_stop_signals() -> None:
-    """Call it once the server has installed its own handlers. Does nothing off the main thread: signals never go there."""
+    """Call it once the server has installed its own handlers. Off the main thread, where no signal goes, it is idle."""
     if threading.current_thread() is not threading.main_thread():
         return
     loop = asyncio.get_running_loop()

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from asgiref.sync import sync_to_async
-from control_plane.live.service import live
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
+
+from api import problems
+from control_plane.live.service import live
 
 DASHBOARD = Path(__file__).resolve().parent / "static" / "dashboard" / "index.html"
 NOT_BUILT = """<!doctype html>
@@ -41,6 +43,18 @@ async def readyz(request: HttpRequest) -> JsonResponse:
     return JsonResponse(
         {"status": "ok" if is_ready else "not ready", "checks": checks}, status=200 if is_ready else 503
     )
+
+
+async def no_such_api(request: HttpRequest) -> HttpResponse:
+    return problems.not_found("There is nothing here", error_code=40400).response()
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return problems.not_found("There is nothing here").response()
+
+
+def broken(request: HttpRequest) -> HttpResponse:
+    return problems.internal_error().response()
 
 
 def _database_answers() -> bool:

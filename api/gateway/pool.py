@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from api.gateway.produce_body import Acks
 from broker_engine.client import Client, Producer
 
 log = logging.getLogger(__name__)
@@ -24,6 +25,8 @@ IDLE_CLOSE_S = 300.0
 SWEEP_EVERY_S = 15.0
 # REST callers wait on a connection of ours: better a prompt 503 than a held one.
 PRODUCER_MAX_BLOCK_MS = 5_000
+PRODUCER_DELIVERY_TIMEOUT_MS = 20_000
+PRODUCER_CLOSE_MS = 3_000
 PRODUCER_BUFFER_BYTES = 32 << 20
 
 Identity = tuple[str, str]
@@ -37,23 +40,24 @@ class PoolFull(Exception):  # noqa: N818 - reads as the sentence it is
 @dataclass(slots=True)
 class CallerClient:
     client: Client
-    _producers: dict[int, Producer] = field(default_factory=dict)
+    _producers: dict[Acks, Producer] = field(default_factory=dict)
 
-    def producer(self, acks: int) -> Producer:
+    def producer(self, acks: Acks) -> Producer:
         """One per acks setting, shared by all requests of the caller: their records travel in common batches."""
         if acks not in self._producers:
             self._producers[acks] = Producer(
                 self.client,
                 acks=acks,
-                idempotent=acks == -1,
                 max_block_ms=PRODUCER_MAX_BLOCK_MS,
                 buffer_memory_bytes=PRODUCER_BUFFER_BYTES,
+                delivery_timeout_ms=PRODUCER_DELIVERY_TIMEOUT_MS,
+                auto_create_topics=False,
             )
         return self._producers[acks]
 
     async def close(self) -> None:
         for producer in self._producers.values():
-            await producer.close()
+            await producer.close(timeout_ms=PRODUCER_CLOSE_MS)
         await self.client.close()
 
 

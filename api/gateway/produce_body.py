@@ -13,6 +13,7 @@ import binascii
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 from api.gateway.json_text import JsonCursor, JsonError, JsonValue
 
@@ -20,7 +21,8 @@ RECORDS_MAX = 1000
 BODY_BYTES_MAX = 5 << 20
 INT64_MAX = (1 << 63) - 1
 INT32_MAX = (1 << 31) - 1
-ACKS = {"all": -1, "leader": 1, "none": 0}
+Acks = Literal[-1, 0, 1]
+ACKS: dict[str, Acks] = {"all": -1, "leader": 1, "none": 0}
 ENVELOPE_TYPES = ("STRING", "JSON", "BINARY")
 RECORD_FIELDS = ("key", "value", "headers", "partition", "timestamp")
 _ENVELOPE_TYPE = re.compile(r"[A-Z]+")
@@ -51,7 +53,7 @@ class ProduceRecord:
 @dataclass(slots=True)
 class ProduceBody:
     records: list[ProduceRecord] = field(default_factory=list)
-    acks: int | None = None
+    acks: Acks | None = None
 
     def add(self, record: ProduceRecord) -> None:
         if len(self.records) == RECORDS_MAX:
@@ -84,7 +86,7 @@ def parse_ndjson(lines: Iterable[bytes]) -> ProduceBody:
     return parsed
 
 
-def parse_acks(text: object, field_name: str = "acks") -> int:
+def parse_acks(text: object, field_name: str = "acks") -> Acks:
     if not isinstance(text, str) or text not in ACKS:
         raise BodyError(field_name, f"must be one of {', '.join(ACKS)}")
     return ACKS[text]

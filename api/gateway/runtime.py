@@ -1,4 +1,4 @@
-"""The process's one pool of clients. The ASGI lifespan starts it before the first request and closes it after the last."""
+"""The process's one pool of clients: the ASGI lifespan starts it before the first request, closes it after the last."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def start() -> None:
 
 
 async def stop() -> None:
-    global _pool  # noqa: PLW0603
+    global _pool
     closing, _pool = _pool, None
     if closing is not None:
         await closing.close()

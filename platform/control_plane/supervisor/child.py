@@ -1,26 +1,24 @@
 """One child process: started with its log, ended with us whatever happens to us, stopped with patience.
 
 Children run in sessions of their own: a Ctrl-C in the terminal reaches the supervisor alone, which then stops them in
-order. PR_SET_PDEATHSIG makes the kernel send SIGTERM to each when the supervisor dies, even by SIGKILL. It is tied to
-the thread that started the child, so start children from the main thread only.
+order. `ends_with_parent.py` makes the kernel end each when the supervisor dies, even by SIGKILL. That is tied to the
+thread that started the child, so start children from the main thread only.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-PR_SET_PDEATHSIG = 1
+LAUNCHER = Path(__file__).with_name("ends_with_parent.py")
 LOG_BYTES_MAX = 20 << 20
 TAIL_BYTES = 8192
-
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +63,13 @@ class Child:
         with self.log_path.open("ab") as log:
             self.log_start_bytes = log.tell()
             self.process = subprocess.Popen(  # noqa: S603 - argv is ours, no shell
-                list(self.spec.argv),
+                [sys.executable, "-I", str(LAUNCHER), str(os.getpid()), *self.spec.argv],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=dict(self.spec.environment),
                 cwd=self.working_directory,
                 start_new_session=True,
-                preexec_fn=_end_with_parent(os.getpid()),  # noqa: PLW1509 - the supervisor has one thread
             )
         self.started_at_s = time.monotonic()
 
@@ -107,15 +104,6 @@ class Child:
         if self.process is not None and self.is_running:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
-
-
-def _end_with_parent(parent_pid: int) -> Callable[[], None]:
-    def prepare() -> None:
-        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent_pid:  # it died before the line above took effect
-            os._exit(1)
-
-    return prepare
 
 
 def _rotate(log_path: Path) -> None:

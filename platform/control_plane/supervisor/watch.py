@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import FrameType
 
 from control_plane.supervisor.backoff import RestartBackoff
@@ -49,12 +50,14 @@ class Supervisor:
     def _on_stop_signal(self, number: int, frame: FrameType | None) -> None:
         self.stop_count += 1
 
-    def start(self, child: Child) -> None:
-        """Start and wait until ready. Raises StartError or StopRequested; the child is then still ours to stop."""
-        self._watched[child.name] = Watched(child)
-        with self.progress.step(f"starting {child.name}"):
+    def start(self, *children: Child) -> None:
+        """Start all at once and wait until each is ready. Raises StartError or StopRequested; stop() ends them then."""
+        for child in children:
+            self._watched[child.name] = Watched(child)
             child.start()
-            self.wait_until(child.is_ready, child.spec.ready_within_s, lambda: self._check_alive(child))
+        for child in children:
+            with self.progress.step(f"starting {child.name}"):
+                self.wait_until(child.is_ready, child.spec.ready_within_s, partial(self._check_alive, child))
 
     def wait_until(self, condition: Callable[[], bool], timeout_s: float, check: Callable[[], None]) -> None:
         deadline_s = time.monotonic() + timeout_s
