@@ -1,8 +1,8 @@
 """Who is calling, and for which tenant. One function for DRF views, async views and WebSockets.
 
-Two ways: an API key by HTTP Basic, or a session cookie (then unsafe methods must pass the CSRF check). The tenant is the
-key's, or for a person the one named by X-Highwater-Tenant, else their first. A tenant that the caller does not belong to
-answers exactly as one that does not exist.
+Two ways: an API key by HTTP Basic, or a session cookie (then unsafe methods must pass the CSRF check). The tenant is
+the key's, or for a person the one named by X-Highwater-Tenant, else their first. A tenant that the caller does not
+belong to answers exactly as one that does not exist.
 """
 
 from __future__ import annotations
@@ -10,12 +10,10 @@ from __future__ import annotations
 import base64
 import binascii
 from dataclasses import dataclass
-from typing import cast
 
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse
-from rest_framework.authentication import BaseAuthentication
-from rest_framework.authentication import CSRFCheck
+from rest_framework.authentication import BaseAuthentication, CSRFCheck
 from rest_framework.request import Request
 
 from api import problems, throttle
@@ -87,7 +85,7 @@ def caller_for(user: User, tenant_id: str | None) -> Caller:
 
 def session_user(request: HttpRequest) -> User | None:
     user = request.user
-    return cast(User, user) if user.is_authenticated and user.is_active else None
+    return user if isinstance(user, User) and user.is_active else None
 
 
 def enforce_csrf(request: HttpRequest) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.db.models import IntegerField, Model, QuerySet
+from drf_spectacular.utils import inline_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -70,7 +71,6 @@ def _read_token(token: str, model: type[Model], key: str) -> str | int:
     return value
 
 
-def page_serializer(name: str, row: type[serializers.Serializer]) -> type[serializers.Serializer]:
+def page_serializer(name: str, row: type[serializers.Serializer]) -> serializers.Serializer:
     """The shape of a page, for the OpenAPI document."""
-    fields = {"data": row(many=True), "next_page_token": serializers.CharField(allow_null=True)}
-    return type(name, (serializers.Serializer,), fields)
+    return inline_serializer(name, {"data": row(many=True), "next_page_token": serializers.CharField(allow_null=True)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, inline_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -39,13 +39,14 @@ class PartitionOut(serializers.Serializer):
     size_bytes = serializers.CharField(allow_null=True)
 
 
-class PartitionsOut(serializers.Serializer):
-    data = PartitionOut(many=True)
-    source = serializers.ChoiceField(["telemetry", "engine"])
+PARTITIONS_OUT = inline_serializer(
+    "Partitions",
+    {"data": PartitionOut(many=True), "source": serializers.ChoiceField(["telemetry", "engine"])},
+)
 
 
 class PartitionsView(APIView):
-    @extend_schema(responses=PartitionsOut)
+    @extend_schema(responses=PARTITIONS_OUT)
     def get(self, request: Request, name: str) -> Response:
         topic = topic_of(caller_of(request).tenant, name)
         rows = live_partitions(topic)

@@ -6,10 +6,9 @@ The engine's own arithmetic is used, so that REST, PLAIN and SCRAM agree on ever
 from __future__ import annotations
 
 import base64
-import os
 from typing import TypedDict
 
-from broker_engine.security.scram import ScramMechanism, ScramVerifier, make_verifiers, new_secret, verify_plain
+from broker_engine.client.credentials import ScramMechanism, ScramVerifier, make_verifiers, new_secret, verify_plain
 from control_plane.engine.interface import Verifier
 
 
@@ -22,8 +21,8 @@ class StoredVerifier(TypedDict):
 
 
 def new_secret_with_verifiers() -> tuple[str, list[StoredVerifier]]:
-    secret = new_secret(os.urandom)
-    return secret, [_stored(verifier) for verifier in make_verifiers(secret, os.urandom)]
+    secret = new_secret()
+    return secret, [_stored(verifier) for verifier in make_verifiers(secret)]
 
 
 def matches(stored: list[StoredVerifier], secret: str) -> bool:
