@@ -1,1 +1,99 @@
-"""The engine's own Kafka client: connection, metadata, producer, consumer, admin. See README.md."""
+"""The engine's own Kafka client: connection, metadata, producer, consumer, admin. See README.md.
+
+Safe to share between the tasks of one event loop; not safe across threads.
+"""
+
+from __future__ import annotations
+
+from broker_engine.client.admin import Admin, raise_errors
+from broker_engine.client.admin_model import (
+    ClusterDescription,
+    ConfigChange,
+    ConfigEntry,
+    ConfigOperation,
+    ConfigResource,
+    ConfigSource,
+    CreatedTopic,
+    Credential,
+    DescribedCredential,
+    DescribedMechanism,
+    DescribedTenant,
+    DescribedTenants,
+    NewTopic,
+    ResourceType,
+    Tenant,
+)
+from broker_engine.client.client import Client
+from broker_engine.client.config import BrokerAddress, ClientConfig, PlainCredentials
+from broker_engine.client.consumer import Consumer
+from broker_engine.client.errors import (
+    AuthenticationFailed,
+    BufferExhausted,
+    ClientClosed,
+    ConnectionFailed,
+    DeliveryTimedOut,
+    KafkaError,
+    OffsetOutOfRange,
+    RequestTimedOut,
+    UnknownTopic,
+    UnsupportedVersion,
+)
+from broker_engine.client.metadata import ClusterView, PartitionView, TopicView
+from broker_engine.client.model import (
+    FetchedPartition,
+    FoundOffset,
+    Record,
+    RecordMetadata,
+    Start,
+    Timestamp,
+    TopicPartition,
+)
+from broker_engine.client.producer import Producer
+from broker_engine.errors import ErrorCode
+
+__all__ = [
+    "Admin",
+    "AuthenticationFailed",
+    "BrokerAddress",
+    "BufferExhausted",
+    "Client",
+    "ClientClosed",
+    "ClientConfig",
+    "ClusterDescription",
+    "ClusterView",
+    "ConfigChange",
+    "ConfigEntry",
+    "ConfigOperation",
+    "ConfigResource",
+    "ConfigSource",
+    "ConnectionFailed",
+    "Consumer",
+    "CreatedTopic",
+    "Credential",
+    "DeliveryTimedOut",
+    "DescribedCredential",
+    "DescribedMechanism",
+    "DescribedTenant",
+    "DescribedTenants",
+    "ErrorCode",
+    "FetchedPartition",
+    "FoundOffset",
+    "KafkaError",
+    "NewTopic",
+    "OffsetOutOfRange",
+    "PartitionView",
+    "PlainCredentials",
+    "Producer",
+    "Record",
+    "RecordMetadata",
+    "RequestTimedOut",
+    "ResourceType",
+    "Start",
+    "Tenant",
+    "Timestamp",
+    "TopicPartition",
+    "TopicView",
+    "UnknownTopic",
+    "UnsupportedVersion",
+    "raise_errors",
+]

@@ -75,6 +75,10 @@ class Client:
     def mark_stale(self, name: str) -> None:
         self._refresher.mark_stale(name)
 
+    async def refresh_brokers(self) -> None:
+        """Ask now which brokers there are and which of them is the controller."""
+        await self._refresher.refresh([])
+
     async def leader_of(self, target: TopicPartition) -> int:
         """The leader's node id. LEADER_NOT_AVAILABLE while there is none, UnknownTopic for a partition that is not."""
         view = await self.topic(target.topic)

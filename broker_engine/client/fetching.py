@@ -98,6 +98,7 @@ class FetchedBatches:
         self.next_offset = spot.offset
         data = part.records if isinstance(part.records, bytes | memoryview) else b""
         self.size_bytes = len(data)
+        self.end_offset = _end_offset(data, spot.offset)
         self._batches = iter_batches(data)
         self._decompressed_bytes_max = decompressed_bytes_max
         self._is_read_committed = isolation == "read_committed"
@@ -143,6 +144,13 @@ class FetchedBatches:
 
 
 _Headers = tuple[tuple[str, bytes | None], ...]
+
+
+def _end_offset(data: bytes | memoryview, offset: int) -> int:
+    """Where the next fetch goes on, told by the headers alone."""
+    for batch in iter_batches(data):
+        offset = max(offset, parse_header(batch).next_offset)
+    return offset
 
 
 def _first_offset(transaction: AbortedTransaction) -> int:

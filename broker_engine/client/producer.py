@@ -89,7 +89,7 @@ class Producer:
         batch_size_bytes: int = 16_384,
         buffer_memory_bytes: int = 32 << 20,
         max_block_ms: int = 60_000,
-        acks: Literal[-1, 0, 1] = -1,
+        acks: int = -1,
         idempotent: bool | None = None,
         codec: CodecName = "none",
         delivery_timeout_ms: int = 120_000,
