@@ -107,8 +107,13 @@ def test_values_beyond_kio_are_read_by_kafka_python(case: Case, data: st.DataObj
     check_against_kafka_python(case, data)
 
 
+# kafka-python turns authorized operations into sets under other names, and guesses a version at an ApiVersions error.
+SPECIAL_IN_KAFKA_PYTHON = ("MetadataResponse", "DescribeClusterResponse", "ApiVersionsResponse")
+PLAIN = [case for case in PUBLIC if case.values[0][1].__name__ not in SPECIAL_IN_KAFKA_PYTHON]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("case", PUBLIC)
+@pytest.mark.parametrize("case", PLAIN)
 @settings(QUICK, max_examples=20)
 @given(data=st.data())
 def test_values_are_read_by_kafka_python_at_length(case: Case, data: st.DataObject) -> None:
