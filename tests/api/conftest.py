@@ -17,15 +17,15 @@ def only_the_resources(settings: Settings) -> None:
 
 
 @pytest.fixture
-def owner(demo: House) -> Rest:  # noqa: F811
+def owner(demo: House) -> Rest:
     return Rest.of_user(demo.owner)
 
 
 @pytest.fixture
-def developer(demo: House) -> Rest:  # noqa: F811
+def developer(demo: House) -> Rest:
     return Rest.of_user(demo.developer)
 
 
 @pytest.fixture
-def viewer(demo: House) -> Rest:  # noqa: F811
+def viewer(demo: House) -> Rest:
     return Rest.of_user(demo.viewer)

@@ -104,10 +104,20 @@ def test_a_body_that_is_not_json_is_400(developer: Rest) -> None:
     problem(developer.post("/topics", b'{"name": '), 400)
 
 
+TOKEN_OF_ANOTHER_LIST = "WyJpZCIsIDFd"
+
+
 @pytest.mark.parametrize(
-    ("query", "field"), [("page_size=0", "page_size"), ("page_size=501", "page_size"), ("page_size=x", "page_size"),
-                         ("page_token=zzz", "page_token"), ("sort=name", "sort"), ("page_token=WyJpZCIsIDFd", "page_token")]
-)  # fmt: skip
+    ("query", "field"),
+    [
+        ("page_size=0", "page_size"),
+        ("page_size=501", "page_size"),
+        ("page_size=x", "page_size"),
+        ("page_token=zzz", "page_token"),
+        (f"page_token={TOKEN_OF_ANOTHER_LIST}", "page_token"),
+        ("sort=name", "sort"),
+    ],
+)
 def test_bad_queries_are_refused_with_the_parameters_name(developer: Rest, query: str, field: str) -> None:
     assert wrong_fields(developer.get(f"/topics?{query}")) == [field]
 
