@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -26,7 +26,7 @@ from broker_engine.client import KafkaError
 
 log = logging.getLogger(__name__)
 
-View = Callable[..., Awaitable[HttpResponse]]
+View = Callable[..., Coroutine[Any, Any, HttpResponse]]
 
 
 def data_plane(method: str) -> Callable[[View], View]:

@@ -10,7 +10,7 @@ from api.gateway.record_json import FORMATS
 Schema = dict[str, Any]
 
 INT64_TEXT: Schema = {"type": "string", "pattern": "^-?[0-9]+$", "description": "int64 as decimal text"}
-SECURITY = [{"apiKey": []}, {"session": []}]
+SECURITY: list[Schema] = [{"apiKey": []}, {"session": []}]
 
 
 def describe_gateway(document: Schema) -> Schema:

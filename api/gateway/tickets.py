@@ -56,7 +56,7 @@ def still_allowed(holder: Holder) -> Caller | None:
         if key is None:
             return None
         return Caller(tenant=key.tenant, principal=key.principal, role=Role.DEVELOPER.value, name=key.id, key=key)
-    user = User.objects.filter(pk=holder.user_id, is_active=True).first()
+    user = User.objects.filter(pk=holder.user_id or 0, is_active=True).first()
     try:
         return None if user is None else caller_for(user, holder.tenant_id)
     except ProblemError:

@@ -50,10 +50,18 @@ class Reader:
         try:
             consumer.assign({TopicPartition(topic, partition): offset for partition, offset in positions.items()})
             while True:
-                await self._port.wait_for_credit()
+                await self._wait_for_credit(consumer)
                 await self._read_some(consumer)
         finally:
             await consumer.close()
+
+    async def _wait_for_credit(self, consumer: Consumer) -> None:
+        """The consumer fetches ahead of us: without credit it must not."""
+        if self._port.credit().is_open:
+            return
+        consumer.pause(consumer.assignment)
+        await self._port.wait_for_credit()
+        consumer.resume(consumer.assignment)
 
     async def _ends(self) -> tuple[dict[int, int], dict[int, int]]:
         view = await self._client.topic(self._request.topic)

@@ -6,30 +6,36 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
-from broker_engine.client import Client, Consumer, KafkaError, Record, Timestamp
+from broker_engine.client import Client, Consumer, KafkaError, Record, Timestamp, TopicPartition
 from control_plane.live.snapshot import BadTelemetry, Snapshot
 
 log = logging.getLogger(__name__)
 
 TOPIC = "__telemetry"
 LOOK_BACK_MS = 60_000  # twice the interval within which every row is written again
-OVERLAP_MS = 5_000
 POLL_MS = 500
 POLL_RECORDS_MAX = 5000
-ASSIGNMENT_LASTS_S = 30.0  # a new broker brings a new partition
+LOOK_FOR_BROKERS_EVERY_S = 30.0
+SILENT_AFTER_S = 15.0
 FIRST_DELAY_S = 0.5
 LONGEST_DELAY_S = 10.0
 
 
 class TelemetryTail:
-    """`run` never ends by itself. Used on one event loop."""
+    """`run` never ends by itself. Used on one event loop; `is_connected` may be read from any thread."""
 
     def __init__(self, snapshot: Snapshot, make_client: Callable[[], Client]) -> None:
         self._snapshot = snapshot
         self._make_client = make_client
-        self.is_connected = False
+        self._heard_s: float | None = None
+
+    @property
+    def is_connected(self) -> bool:
+        """Each broker tells something every second, so silence means that we have lost them."""
+        heard_s = self._heard_s
+        return heard_s is not None and time.monotonic() - heard_s < SILENT_AFTER_S
 
     async def run(self) -> None:
         delay_s = FIRST_DELAY_S
@@ -41,37 +47,29 @@ class TelemetryTail:
                 was_healthy = time.monotonic() - started_s > LONGEST_DELAY_S
                 delay_s = FIRST_DELAY_S if was_healthy else min(LONGEST_DELAY_S, delay_s * 2)
                 log.warning("no telemetry from the engine, next try in %.1f s: %s", delay_s, error)
-            finally:
-                self.is_connected = False
             # Several web processes lose the same broker at the same moment: they must not all come back at once.
             await asyncio.sleep(delay_s * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
 
     async def _read_until_it_breaks(self) -> None:
-        async with self._make_client() as client:
-            since_ms = _now_ms() - LOOK_BACK_MS
+        async with self._make_client() as client, Consumer(client, max_wait_ms=POLL_MS) as consumer:
             while True:
-                await self._read_one_assignment(client, Timestamp(since_ms))
-                since_ms = _now_ms() - OVERLAP_MS  # rows that are read twice fold into the same state
+                await self._assign(client, consumer)
+                until_s = time.monotonic() + LOOK_FOR_BROKERS_EVERY_S
+                while time.monotonic() < until_s:
+                    self._fold(await consumer.poll(POLL_MS, POLL_RECORDS_MAX))
 
-    async def _read_one_assignment(self, client: Client, since: Timestamp) -> None:
-        topic = await client.topic(TOPIC)
-        consumer = Consumer(client, max_wait_ms=POLL_MS)
-        try:
-            consumer.assign({(TOPIC, partition): since for partition in topic.partitions})
-            until_s = time.monotonic() + ASSIGNMENT_LASTS_S
-            while time.monotonic() < until_s:
-                self._fold(await consumer.poll(POLL_MS, POLL_RECORDS_MAX))
-                self.is_connected = True
-        finally:
-            await consumer.close()
+    async def _assign(self, client: Client, consumer: Consumer) -> None:
+        """A new broker brings a new partition. Rows that are read twice fold into the same state."""
+        wanted = {TopicPartition(TOPIC, partition) for partition in (await client.topic(TOPIC)).partitions}
+        if wanted != set(consumer.assignment):
+            since = Timestamp(int(time.time() * 1000) - LOOK_BACK_MS)
+            consumer.assign(dict.fromkeys(wanted, since))
 
-    def _fold(self, records: Iterable[Record]) -> None:
+    def _fold(self, records: Sequence[Record]) -> None:
+        if records:
+            self._heard_s = time.monotonic()
         for record in records:
             try:
                 self._snapshot.apply(record.key, record.value)
             except BadTelemetry as error:
                 log.warning("skipped a telemetry record at offset %d: %s", record.offset, error)
-
-
-def _now_ms() -> int:
-    return int(time.time() * 1000)

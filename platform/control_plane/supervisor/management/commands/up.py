@@ -1,0 +1,126 @@
+"""`manage.py up`: everything that one machine needs, started, watched and stopped by one command."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
+
+from control_plane.celery import make_folders
+from control_plane.engine.interface import EngineError
+from control_plane.refusals import Refusal
+from control_plane.supervisor import plan
+from control_plane.supervisor.child import Child, ChildSpec
+from control_plane.supervisor.demo import prepare_demo, push_identities
+from control_plane.supervisor.greeting import greeting
+from control_plane.supervisor.plan import UpOptions
+from control_plane.supervisor.ports import taken_ports
+from control_plane.supervisor.progress import Progress
+from control_plane.supervisor.secret_file import ensure_secret
+from control_plane.supervisor.watch import StartError, StopRequested, Supervisor
+from control_plane.tenants.demo import DemoCredentials
+
+STOP_ORDER = ("web", "worker", "beat", "broker")
+BROKERS_MAX = 1  # more come with replication
+
+
+class Command(BaseCommand):
+    help = "Start broker, web server, Celery worker and beat; stop them with Ctrl-C."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--brokers", type=int, default=1, help="how many brokers (one, for now)")
+        parser.add_argument("--http-port", type=int, default=8000, help="dashboard, REST and WebSocket")
+        parser.add_argument("--kafka-port", type=int, default=9092, help="the first of four ports in a row")
+        parser.add_argument("--home", type=Path, help="where data, logs and secrets live (default: HIGHWATER_HOME)")
+
+    def handle(self, *_: Any, **given: Any) -> None:
+        options = read_options(given)
+        env = plan.environment(options, os.environ)
+        become(env)
+        refuse_taken_ports(options)
+        if not run(options, env, Progress(sys.stdout)):
+            sys.exit(1)
+
+
+def read_options(given: dict[str, Any]) -> UpOptions:
+    if given["brokers"] != BROKERS_MAX:
+        raise CommandError(f"--brokers {given['brokers']}: this version runs one broker; more come with replication")
+    for name in ("http_port", "kafka_port"):
+        if not 1024 <= given[name] <= 65_000:
+            raise CommandError(f"--{name.replace('_', '-')} must be between 1024 and 65000")
+    return UpOptions(
+        home=(given["home"] or settings.HIGHWATER.home).absolute(),
+        http_port=given["http_port"],
+        kafka_port=given["kafka_port"],
+        is_production=settings.HIGHWATER.is_production,
+    )
+
+
+def become(env: dict[str, str]) -> None:
+    """Django read its settings before our options: where they differ, begin again with these in the environment."""
+    if any(os.environ.get(name) != value for name, value in env.items()):
+        sys.stdout.flush()
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], env)  # noqa: S606 - our own command line
+
+
+def refuse_taken_ports(options: UpOptions) -> None:
+    taken = taken_ports(plan.wanted_ports(options))
+    if taken:
+        hint = "stop it, or choose others with --http-port and --kafka-port"
+        raise CommandError("\n".join(f"{port}; {hint}" for port in taken))
+
+
+def run(options: UpOptions, env: dict[str, str], progress: Progress) -> bool:
+    """False when something could not be started. Returns when a stop signal has come and all children are gone."""
+    supervisor = Supervisor(progress)
+    supervisor.install_signal_handlers()
+    try:
+        demo = start(supervisor, options, env)
+        python = os.path.relpath(sys.executable) if Path(sys.executable).is_relative_to(Path.cwd()) else sys.executable
+        has_confluent_kafka = importlib.util.find_spec("confluent_kafka") is not None
+        progress.say(greeting(options, demo, python=python, has_confluent_kafka=has_confluent_kafka))
+        supervisor.watch()
+        progress.say("")
+    except StopRequested:
+        progress.say("stopped before everything was up")
+    except (StartError, EngineError, Refusal) as error:
+        progress.say(f"Highwater did not start: {error}")
+        return False
+    finally:
+        supervisor.stop(STOP_ORDER)
+    return True
+
+
+def start(supervisor: Supervisor, options: UpOptions, env: dict[str, str]) -> DemoCredentials | None:
+    def child(spec: ChildSpec) -> Child:
+        return Child(spec, options.home / "logs" / f"{spec.name}.log", plan.ROOT)
+
+    progress = supervisor.progress
+    progress.say(f"Starting Highwater in {options.home}")
+    with progress.step("database"):
+        prepare_home(options)
+        call_command("migrate", interactive=False, verbosity=0)
+    supervisor.start(child(plan.broker(options, env)))
+    with progress.step("tenants and keys"):
+        demo = None if options.is_production else prepare_demo(options.home)
+        if demo is None:
+            push_identities()
+        connections.close_all()
+    supervisor.start(child(plan.web(options, env)), child(plan.worker(env)), child(plan.beat(options, env)))
+    return demo
+
+
+def prepare_home(options: UpOptions) -> None:
+    options.home.mkdir(parents=True, exist_ok=True)
+    ensure_secret(Path(settings.HIGHWATER.cluster_secret_file))
+    (options.home / "celery").mkdir(exist_ok=True)
+    make_folders()
