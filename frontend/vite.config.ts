@@ -2,7 +2,7 @@
 // stack (`HIGHWATER_URL`, default http://127.0.0.1:8000) or, with MOCK=1, answered by dev/mock.
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
-import { mockBackend } from "./dev/mock";
+import { mockBackend } from "./dev/mock.ts";
 
 const backend = process.env["HIGHWATER_URL"] ?? "http://127.0.0.1:8000";
 const isMocked = process.env["MOCK"] === "1";

@@ -96,12 +96,7 @@ async function readBody(response: Response): Promise<unknown> {
 function toApiError(response: Response, body: unknown): ApiError {
   const problem = (typeof body === "object" && body !== null ? body : {}) as Record<string, unknown>;
   const said = [problem["detail"], problem["message"], problem["title"]].find((text) => typeof text === "string");
-  return new ApiError(
-    response.status,
-    (said as string | undefined) ?? `The server answered ${response.status}.`,
-    adviceFor(response),
-    problem,
-  );
+  return new ApiError(response.status, said ?? `The server answered ${response.status}.`, adviceFor(response), problem);
 }
 
 function adviceFor(response: Response): string {

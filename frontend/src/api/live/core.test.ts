@@ -146,8 +146,6 @@ describe("subscriptions", () => {
     expect(sent(core.retry("t1"))).toHaveLength(1);
     core.onFrame({ type: "subscribed", id: "t1", sub: "8" });
     const final = core.onFrame({ type: "error", code: 29, message: "denied", sub: "8" });
-    expect(final).toEqual([
-      { do: "tell", id: "t1", event: { kind: "failed", message: "denied", willRetry: false } },
-    ]);
+    expect(final).toEqual([{ do: "tell", id: "t1", event: { kind: "failed", message: "denied", willRetry: false } }]);
   });
 });

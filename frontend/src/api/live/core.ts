@@ -26,8 +26,8 @@ export type Effect =
   | { do: "tell"; id: string; event: LiveEvent };
 
 export type LiveEvent =
-  | { kind: "subscribed" }
-  | { kind: "records"; records: LogRecord[]; gaps: Gap[]; remaining: number }
+  | { kind: "subscribed"; positions: Offsets }
+  | { kind: "records"; records: LogRecord[]; gaps: Gap[]; remaining: Partial<Credit> }
   | { kind: "caught-up" }
   | { kind: "partitions"; rows: PartitionRow[] }
   | { kind: "interrupted" }
@@ -182,8 +182,9 @@ export class LiveCore {
     if (!subscription) return [{ do: "send", frame: { type: "unsubscribe", sub } }];
     subscription.sub = sub;
     const gaps = subscription.kind === "tail" && positions ? subscription.position.onSubscribed(positions) : [];
-    const told: Effect[] = [{ do: "tell", id, event: { kind: "subscribed" } }];
-    return gaps.length ? [...told, { do: "tell", id, event: gapsOnly(gaps, subscription) }] : told;
+    const told: Effect[] = [{ do: "tell", id, event: { kind: "subscribed", positions: positions ?? {} } }];
+    const missed: LiveEvent = { kind: "records", records: [], gaps, remaining: {} };
+    return gaps.length ? [...told, { do: "tell", id, event: missed }] : told;
   }
 
   private onRecords(frame: Extract<ServerFrame, { type: "records" }>): Effect[] {
@@ -191,7 +192,8 @@ export class LiveCore {
     if (found?.[1].kind !== "tail") return [];
     const [id, tail] = found;
     const gaps = tail.position.onRecords(frame.batch);
-    const remaining = remainingRecords(frame.remaining_credit);
+    const told = frame.remaining_credit ?? {};
+    const remaining = typeof told === "number" ? { records: told } : told;
     return [{ do: "tell", id, event: { kind: "records", records: frame.batch, gaps, remaining } }];
   }
 
@@ -247,16 +249,4 @@ export class LiveCore {
     }
     this.phase = phase;
   }
-}
-
-const gapsOnly = (gaps: Gap[], tail: Subscription): LiveEvent => ({
-  kind: "records",
-  records: [],
-  gaps,
-  remaining: tail.kind === "tail" ? tail.request.credit.records : 0,
-});
-
-function remainingRecords(remaining: Partial<Credit> | number | undefined): number {
-  if (typeof remaining === "number") return remaining;
-  return remaining?.records ?? 0;
 }

@@ -1,0 +1,89 @@
+import { formatBytes, formatCount, sumOf } from "../../api/int64";
+import type { PartitionRow, Topic } from "../../api/types";
+import { Button, Chip } from "../../components/controls";
+import { TrashIcon } from "../../components/icons";
+import { Link } from "../../components/router";
+import { Ago, formatDuration } from "../../components/time";
+import { TopicStatusChip } from "../../components/topic-status";
+import { recordsIn } from "./rail";
+
+const DEFAULT_RETENTION_MS = "604800000";
+
+interface HeaderProps {
+  topic: Topic;
+  rows: PartitionRow[] | undefined;
+  onDelete: () => void;
+}
+
+export function TopicHeader({ topic, rows, onDelete }: HeaderProps) {
+  return (
+    <header className="topic-head">
+      <nav className="crumbs" aria-label="Where you are">
+        <Link href="/topics">Topics</Link> <span aria-hidden="true">/</span>
+      </nav>
+      <div className="page-head">
+        <h1>{topic.name}</h1>
+        <TopicStatusChip topic={topic} />
+        {rows && <Health rows={rows} />}
+        <span className="topic-head-space" />
+        <Button tone="danger" onClick={onDelete} disabled={topic.status === "deleting"}>
+          <TrashIcon />
+          Delete
+        </Button>
+      </div>
+      {topic.status === "failed" && topic.status_detail && (
+        <div className="notice notice-bad" role="alert">
+          <div>
+            <strong>The engine could not carry this out.</strong>
+            <p>{topic.status_detail}</p>
+          </div>
+        </div>
+      )}
+      <dl className="facts">
+        <Fact label="Records" value={recordCount(topic, rows)} />
+        <Fact label="Size" value={sizeText(topic, rows)} />
+        <Fact label="Partitions" value={String(topic.partitions)} />
+        <Fact label="Copies" value={String(topic.replication_factor)} />
+        <Fact label="Kept for" value={retentionText(topic)} />
+        <div>
+          <dt>Last write</dt>
+          <dd>{topic.last_write_ms === null ? "never" : <Ago at={topic.last_write_ms} />}</dd>
+        </div>
+      </dl>
+    </header>
+  );
+}
+
+function Fact({ label, value }: { label: string; value: string }) {
+  return (
+    <div>
+      <dt>{label}</dt>
+      <dd data-testid={`fact-${label.toLowerCase()}`}>{value}</dd>
+    </div>
+  );
+}
+
+function recordCount(topic: Topic, rows: PartitionRow[] | undefined): string {
+  if (rows?.length) return formatCount(rows.reduce((sum, row) => sum + recordsIn(row), 0n));
+  return topic.record_count === null ? "–" : formatCount(topic.record_count);
+}
+
+function sizeText(topic: Topic, rows: PartitionRow[] | undefined): string {
+  if (rows?.length) return formatBytes(sumOf(rows.map((row) => row.size_bytes)));
+  return topic.size_bytes === null ? "–" : formatBytes(topic.size_bytes);
+}
+
+function retentionText(topic: Topic): string {
+  if (topic.configs["cleanup.policy"] === "compact") return "compacted";
+  const retentionMs = Number(topic.configs["retention.ms"] ?? DEFAULT_RETENTION_MS);
+  return retentionMs < 0 ? "ever" : formatDuration(retentionMs);
+}
+
+/** A verdict in words, from what the brokers say of themselves. */
+function Health({ rows }: { rows: PartitionRow[] }) {
+  const leaderless = rows.filter((row) => row.leader < 0).length;
+  const trailing = rows.filter((row) => row.replicas.some((replica) => !replica.in_sync)).length;
+  if (leaderless) return <Chip tone="bad">{leaderless} without a leader</Chip>;
+  if (trailing) return <Chip tone="warn">{trailing} not fully replicated</Chip>;
+  return null;
+}

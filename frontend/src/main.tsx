@@ -1,0 +1,31 @@
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { ApiError } from "./api/http";
+import { App } from "./app/app";
+import "./styles/tokens.css";
+import "./styles/base.css";
+import "./styles/ui.css";
+import "./styles/shell.css";
+import "./features/session/session.css";
+import "./features/topics/topics.css";
+import "./features/topic/topic.css";
+import "./features/topic/tail.css";
+import "./features/keys/keys.css";
+
+const isWorthRetrying = (failures: number, error: unknown): boolean =>
+  failures < 2 && (!(error instanceof ApiError) || error.isServerAway);
+
+const queryClient = new QueryClient({
+  defaultOptions: { queries: { retry: isWorthRetrying, retryDelay: 800, staleTime: 1_000 } },
+});
+
+const root = document.getElementById("root");
+if (!root) throw new Error("index.html has no #root");
+createRoot(root).render(
+  <StrictMode>
+    <QueryClientProvider client={queryClient}>
+      <App />
+    </QueryClientProvider>
+  </StrictMode>,
+);
