@@ -347,7 +347,10 @@ class PartitionLog:
         return deleted
 
     def truncate_to(self, offset: int) -> None:
-        """Drop every batch that reaches to or above `offset`. Never below the high watermark: the caller's to know."""
+        """Drop every batch that reaches to or above `offset`, for good: blocks until the cut is durable.
+
+        Never below the high watermark: that is the caller's to know.
+        """
         self._check_online()
         try:
             while len(self._segments) > 1 and self._segments[-1].base_offset >= offset:
@@ -355,6 +358,7 @@ class PartitionLog:
                 self._bases.pop()
                 self._unsynced.pop(last, None)
                 DeletedSegment.take_out(last, self._files).remove()
+            self._files.sync_dir(self.directory)  # a gap in the middle of a log must not be possible
             self._truncate_active(offset)
         except OSError as error:
             self._go_offline()  # some files are cut, some are not
@@ -366,8 +370,8 @@ class PartitionLog:
         cut.close()
         self._unsynced.pop(cut, None)
         active = reload_active(self._files, self.directory, cut.base_offset, self.config)
+        active.handle.sync()
         self._segments[-1] = active
-        self._unsynced[active] = None
         self.durable_end_offset = min(self.durable_end_offset, self.log_end_offset)
         if self._epochs.truncate_from_end(self.log_end_offset):
             self._write_epochs()
