@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 
 from broker_engine.client.config import BrokerAddress, ClientConfig, PlainCredentials
 from broker_engine.client.connection import Connection
@@ -54,8 +55,13 @@ async def _dial(dialer: Dialer, address: BrokerAddress, config: ClientConfig) ->
         reason = f"no answer within {config.connect_timeout_ms} ms; check the address, the network and any firewall"
         raise ConnectionFailed(str(address), reason) from error
     except OSError as error:
-        reason = f"cannot connect ({error.strerror or error}); check that a broker listens there"
+        reason = f"cannot connect ({_why(error)}); check the address, and that a broker listens there"
         raise ConnectionFailed(str(address), reason) from error
+
+
+def _why(error: OSError) -> str:
+    # asyncio puts the address into the text instead of the reason; a failed name look-up has a negative number.
+    return os.strerror(error.errno) if error.errno is not None and error.errno > 0 else error.strerror or str(error)
 
 
 async def _agree_on_versions(connection: Connection, timeout_ms: int) -> None:
