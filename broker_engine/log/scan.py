@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ from broker_engine.log.file_seam import FileHandle
 from broker_engine.records.header import (
     BATCH_LENGTH_MIN,
     HEADER_SIZE_BYTES,
+    LOG_OVERHEAD_BYTES,
     MAGIC,
     BatchHeader,
     parse_header,
@@ -17,6 +19,8 @@ from broker_engine.records.header import (
 
 _HEADER_WINDOW_BYTES = 4 * 1024
 _VERIFY_WINDOW_BYTES = 1024 * 1024
+_PLACE = struct.Struct(">qi11xi")
+"""baseOffset, batchLength, lastOffsetDelta: where a batch is."""
 
 
 class ScannedBatch(NamedTuple):
@@ -52,6 +56,28 @@ def scan_batches(
                 return
         yield ScannedBatch(position, header)
         position += header.size_bytes
+
+
+def find_batch(handle: FileHandle, start: int, offset: int) -> ScannedBatch | None:
+    """The first batch at or behind `start` that ends at or above `offset`.
+
+    The same as taking it from scan_batches, but every fetch does this: three fields per batch passed, not thirteen.
+    """
+    end, position = handle.size_bytes, start
+    while position + HEADER_SIZE_BYTES <= end:
+        window = handle.pread(_HEADER_WINDOW_BYTES, position)
+        at, at_max = 0, len(window) - HEADER_SIZE_BYTES
+        if at_max < 0:
+            return None  # the file is shorter than it was
+        while at <= at_max:
+            base_offset, batch_length, last_offset_delta = _PLACE.unpack_from(window, at)
+            if base_offset + last_offset_delta >= offset:
+                return next(scan_batches(handle, position + at, end), None)
+            if batch_length < BATCH_LENGTH_MIN:
+                return None
+            at += LOG_OVERHEAD_BYTES + batch_length
+        position += at
+    return None
 
 
 def _sane_header(view: memoryview, room_bytes: int) -> BatchHeader | None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from broker_engine.log.config import LogConfig
 from broker_engine.log.file_seam import FileHandle, Files
 from broker_engine.log.index import OFFSET_ENTRY, TIME_ENTRY, GrowingIndex, Index, StoredIndex
-from broker_engine.log.scan import ScannedBatch, scan_batches
+from broker_engine.log.scan import ScannedBatch, find_batch, scan_batches
 from broker_engine.records.header import NO_TIMESTAMP, BatchHeader
 
 LOG_SUFFIX = ".log"
@@ -115,12 +115,15 @@ class Segment:
 
     def locate(self, offset: int) -> ScannedBatch | None:
         """The first batch that ends at or above `offset`; None if there is none in this segment."""
-        return next((batch for batch in self.batches_near(offset) if batch.header.last_offset >= offset), None)
+        return find_batch(self.handle, self._position_near(offset), offset)
 
     def batches_near(self, offset: int) -> Iterator[ScannedBatch]:
         """Batches in order, from the last indexed one that does not begin after `offset`."""
+        return scan_batches(self.handle, self._position_near(offset))
+
+    def _position_near(self, offset: int) -> int:
         entry = self.offset_index.floor(offset - self.base_offset)
-        return scan_batches(self.handle, entry[1] if entry else 0)
+        return entry[1] if entry else 0
 
     def batches_near_timestamp(self, timestamp_ms: int) -> Iterator[ScannedBatch]:
         """Batches in order, from one before which every batch is older than `timestamp_ms`."""
