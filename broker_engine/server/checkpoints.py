@@ -1,5 +1,6 @@
-"""Kafka's offset checkpoint files: `recovery-point-offset-checkpoint`, `replication-offset-checkpoint` (high watermarks) and
-`log-start-offset-checkpoint`, one set per data directory. Advisory: a wrong or missing one costs time, never records.
+"""Kafka's offset checkpoint files: `recovery-point-offset-checkpoint`, `replication-offset-checkpoint` (high
+watermarks) and `log-start-offset-checkpoint`, one set per data directory. Advisory: a wrong or missing one costs
+time, never records.
 """
 
 from __future__ import annotations

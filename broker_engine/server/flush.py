@@ -1,8 +1,8 @@
 """Group commit: at most one flush in flight per log; whatever is appended meanwhile rides the next one.
 
-fdatasync runs on four threads (it frees the GIL). An error is final: the kernel forgets what it could not write, so the same
-file is never synced again, and the broker's only data directory being offline, the broker stops (as Kafka does).
-Left out: `syncfs` for many logs at once (contracts.md section 8); `log.flush.syncfs` is read with it.
+fdatasync runs on four threads (it frees the GIL). An error is final: the kernel forgets what it could not write, so
+the same file is never synced again, and the broker's only data directory being offline, the broker stops (as Kafka
+does). Left out: `syncfs` for many logs at once (contracts.md section 8); `log.flush.syncfs` is read with it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from broker_engine.clock import Clock
+from broker_engine.errors import BrokerError
 
 THREAD_COUNT = 4
 
@@ -33,7 +34,7 @@ class Flushable(Protocol[Job]):
         ...
 
     def on_flushed(self, job: Job) -> None:
-        """The job is done. Called on the loop."""
+        """The job was run. Called on the loop; BrokerError where the disk failed."""
         ...
 
 
@@ -48,6 +49,7 @@ class FlushManager(Generic[Job]):
         self._on_failure = on_failure
         self._threads = ThreadPoolExecutor(THREAD_COUNT, thread_name_prefix="flush")
         self._in_flight: dict[Flushable[Job], _State] = {}
+        self._idle = asyncio.Event()
         self._has_failed = False
         self.flush_count = 0
         self.flush_ms_total = 0
@@ -59,6 +61,12 @@ class FlushManager(Generic[Job]):
             state.is_wanted_again = True
         else:
             self._begin(log)
+
+    async def drain(self) -> None:
+        """Until no flush is in flight or asked for."""
+        while self._in_flight:
+            self._idle.clear()
+            await self._idle.wait()
 
     def close(self) -> None:
         self._threads.shutdown(wait=True)
@@ -74,13 +82,15 @@ class FlushManager(Generic[Job]):
 
     def _on_done(self, log: Flushable[Job], job: Job, done: asyncio.Future[None], started_ms: int) -> None:
         state = self._in_flight.pop(log)
-        error = done.exception() if not done.cancelled() else None
-        if isinstance(error, Exception):
-            self._has_failed = True
-            self._on_failure(error)
-            return
         self.flush_count += 1
         self.flush_ms_total += self._clock.monotonic_ms() - started_ms
-        log.on_flushed(job)
+        try:
+            done.result()
+            log.on_flushed(job)
+        except BrokerError as error:
+            self._has_failed = True
+            self._on_failure(error)
         if state.is_wanted_again:
             self.request(log)
+        if not self._in_flight:
+            self._idle.set()

@@ -8,7 +8,7 @@ from __future__ import annotations
 _LENGTH_BYTES = 4
 
 
-class FrameRefused(Exception):
+class FrameRefused(Exception):  # noqa: N818 - reads as what it is
     """The peer announced a length that we do not take; there is no way to go on with this connection."""
 
 
@@ -39,7 +39,7 @@ class Framer:
         return int.from_bytes(self._buffer[self._start : self._start + _LENGTH_BYTES], "big", signed=True)
 
     def next_frame(self, frame_bytes_max: int) -> memoryview | None:
-        """The next whole frame, or None while it is not there. FrameRefused as soon as its length is known to be bad."""
+        """The next whole frame, or None while it is not there. FrameRefused as soon as its length is known as bad."""
         length = self.announced_bytes()
         if length is None:
             return None

@@ -6,9 +6,9 @@
         broker.address("demo")           # "127.0.0.1:40123"
         broker.cluster_secret            # what `gateway` and `control-plane` sign in with on the internal listener
 
-`listeners` maps names to security protocols. The default is one listener `default`, root, without authentication, and one
-`internal`. Ports are kept over stop() and start(), so that clients find a restarted broker again. stop() is SIGTERM and
-waits for a clean end; kill() is SIGKILL. Nothing here sleeps for a fixed time.
+`listeners` maps names to security protocols. The default is one listener `default`, root, without authentication, and
+one `internal`. Ports are kept over stop() and start(), so that clients find a restarted broker again. stop() is
+SIGTERM and waits for a clean end; kill() is SIGKILL. Nothing here sleeps for a fixed time.
 """
 
 from __future__ import annotations

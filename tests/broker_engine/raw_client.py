@@ -1,9 +1,9 @@
 """A blocking client on a bare socket, for tests that want to say exactly what is on the wire.
 
-    with RawClient(broker.address()) as client:
-        response = client.call(MetadataRequest(topics=None), version=12)
-        client.send(b"\\x00\\x00\\x00\\x01x")        # any bytes
-        assert client.is_closed_by_peer()
+with RawClient(broker.address()) as client:
+    response = client.call(MetadataRequest(topics=None), version=12)
+    client.send(b"\\x00\\x00\\x00\\x01x")        # any bytes
+    assert client.is_closed_by_peer()
 """
 
 from __future__ import annotations

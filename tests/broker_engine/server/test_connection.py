@@ -17,7 +17,9 @@ from tests.broker_engine.server.test_framer import framed
 
 
 class Echo:
-    """Answers what the request says: `wait` until released, `ack` alike but lets others begin, `bye`, `mute`, else itself."""
+    """Answers what the request says: `wait` until released, `ack` alike but lets others begin, `bye`, `mute`, else
+    itself.
+    """
 
     def __init__(self) -> None:
         self.frame_bytes_max = 1 << 20

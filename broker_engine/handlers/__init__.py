@@ -1,0 +1,67 @@
+"""The feature list: every API that this broker answers, one file each. What is not here is refused.
+
+Client listeners speak CLIENT_APIS; internal ones the private APIs as well; the controller's listener only what it
+takes to sign in, until there is a second voter to talk to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from broker_engine.handlers import (
+    alter_configs,
+    alter_credentials,
+    alter_tenants,
+    api_versions,
+    create_partitions,
+    create_topics,
+    delete_topics,
+    describe_cluster,
+    describe_configs,
+    describe_tenants,
+    describe_topic_partitions,
+    fetch,
+    incremental_alter_configs,
+    init_producer_id,
+    list_offsets,
+    metadata,
+    offset_for_leader_epoch,
+    produce,
+    sasl_authenticate,
+    sasl_handshake,
+)
+from broker_engine.handlers.api import AnyApi
+from broker_engine.server.listeners import ListenerSpec
+
+SIGN_IN_APIS: tuple[AnyApi, ...] = (api_versions.API, sasl_handshake.API, sasl_authenticate.API)
+
+CLIENT_APIS: tuple[AnyApi, ...] = (
+    *SIGN_IN_APIS,
+    metadata.API,
+    produce.API,
+    fetch.API,
+    list_offsets.API,
+    offset_for_leader_epoch.API,
+    init_producer_id.API,
+    create_topics.API,
+    delete_topics.API,
+    create_partitions.API,
+    describe_configs.API,
+    incremental_alter_configs.API,
+    alter_configs.API,
+    describe_cluster.API,
+    describe_topic_partitions.API,
+)
+
+PRIVATE_APIS: tuple[AnyApi, ...] = (alter_tenants.API, alter_credentials.API, describe_tenants.API)
+
+
+def apis_of(listener: ListenerSpec) -> Mapping[int, AnyApi]:
+    """By key: what a connection to this listener may ask for."""
+    if listener.is_controller:
+        return _by_key(SIGN_IN_APIS)
+    return _by_key((*CLIENT_APIS, *PRIVATE_APIS) if listener.is_internal else CLIENT_APIS)
+
+
+def _by_key(apis: Iterable[AnyApi]) -> Mapping[int, AnyApi]:
+    return {api.key: api for api in apis}

@@ -1,0 +1,98 @@
+"""What a handler file declares: its messages, how it is scoped to a tenant, how it answers, how it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
+
+from broker_engine.errors import BrokerError
+from broker_engine.wire.api import ApiSpec
+from broker_engine.wire.schema import Message
+
+if TYPE_CHECKING:
+    from broker_engine.security.principal import Principal
+    from broker_engine.server.broker import Broker
+    from broker_engine.server.session import Session
+
+
+class Scope(Enum):
+    """How an API is kept inside its caller's tenant. An API key without a handler, and so without a scope, is
+    refused.
+    """
+
+    NAMELESS = "names nothing that belongs to a tenant"
+    TOPICS = "every topic name and topic id in it is looked up among the caller's own"
+    PRIVATE = "for the control plane, on internal listeners only"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Who asks, in which version, and the broker that answers."""
+
+    broker: Broker
+    session: Session
+    principal: Principal
+    version: int
+    client_id: str | None
+
+    @property
+    def tenant(self) -> str:
+        return self.principal.tenant
+
+
+Req = TypeVar("Req", bound=Message)
+Resp = TypeVar("Resp", bound=Message)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply(Generic[Resp]):
+    """An answer after which something happens to the connection, or no answer at all."""
+
+    response: Resp | None
+    is_last: bool = False
+
+
+Answer = Union[Resp, Reply[Resp]]  # noqa: UP007 - a generic alias has to begin with a type, not with a variable
+
+
+@dataclass(frozen=True, slots=True)
+class Api(Generic[Req, Resp]):
+    request: type[Req]
+    scope: Scope
+    handle: Callable[[Req, Call], Answer[Resp] | Awaitable[Answer[Resp]]]
+    """Decides and answers. An awaitable where the answer needs time: it holds up the connection's next request."""
+    refuse: Callable[[Req, BrokerError], Resp]
+    """The whole request is refused with one code: the answer has as many entries as the request asks for."""
+    max_version: int | None = None
+    """None: the codec's own."""
+    advertised_min_version: int | None = None
+    is_before_sign_in: bool = False
+    """Allowed to everybody: the way to sign in."""
+    is_next_allowed: bool = False
+    """The next request may begin while this one waits for its acknowledgement."""
+    is_cancelled_with_connection: bool = False
+
+    @property
+    def spec(self) -> ApiSpec:
+        return self.request.API
+
+    @property
+    def key(self) -> int:
+        return self.spec.key
+
+    def has_version(self, version: int) -> bool:
+        return self.spec.min_version <= version <= self._last_version
+
+    @property
+    def advertised(self) -> tuple[int, int]:
+        first = self.spec.min_version if self.advertised_min_version is None else self.advertised_min_version
+        return first, self._last_version
+
+    @property
+    def _last_version(self) -> int:
+        return self.spec.max_version if self.max_version is None else self.max_version
+
+
+AnyApi = Api[Any, Any]

@@ -1,0 +1,83 @@
+"""DescribeConfigs (key 32), versions 1-4, of topics and of this broker. Left out: groups, client metrics, broker
+loggers.
+"""
+
+from __future__ import annotations
+
+from broker_engine.config import ConfigRow, describe_broker, describe_topic
+from broker_engine.errors import BrokerError, ErrorCode
+from broker_engine.handlers.api import Api, Call, Scope
+from broker_engine.handlers.config_resources import resource_of
+from broker_engine.metadata.records import RESOURCE_BROKER, RESOURCE_TOPIC
+from broker_engine.names import check_topic_name, from_wire
+from broker_engine.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+
+def handle(request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResponse:
+    return DescribeConfigsResponse(results=[_describe(asked, request, call) for asked in request.resources])
+
+
+def refuse(request: DescribeConfigsRequest, error: BrokerError) -> DescribeConfigsResponse:
+    return DescribeConfigsResponse(results=[_refused(asked, error) for asked in request.resources])
+
+
+def _describe(asked: DescribeConfigsResource, request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResult:
+    try:
+        rows = _rows(asked, call)
+    except BrokerError as error:
+        return _refused(asked, error)
+    return DescribeConfigsResult(
+        resource_type=asked.resource_type,
+        resource_name=asked.resource_name,
+        configs=[_result(row, request) for row in rows],
+    )
+
+
+def _rows(asked: DescribeConfigsResource, call: Call) -> list[ConfigRow]:
+    resource = resource_of(asked.resource_type, asked.resource_name, call)
+    config = call.broker.config
+    if resource.type == RESOURCE_TOPIC:
+        check_topic_name(from_wire(asked.resource_name, call.tenant).name)
+        topic = call.broker.image.topic(resource.name)
+        if topic is None:
+            raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        factor = topic.replication_factor
+        return describe_topic(topic.configs, config, replication_factor=factor, keys=asked.configuration_keys)
+    if resource.type == RESOURCE_BROKER:
+        if asked.resource_name != str(call.broker.node_id):
+            raise BrokerError(ErrorCode.INVALID_REQUEST, f"this broker's id is {call.broker.node_id}: ask that one")
+        return describe_broker(config, keys=asked.configuration_keys)
+    raise BrokerError(ErrorCode.INVALID_REQUEST, f"resource type {asked.resource_type} has no configs here")
+
+
+def _result(row: ConfigRow, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+    synonyms = row.synonyms if request.include_synonyms else ()
+    return DescribeConfigsResourceResult(
+        name=row.name,
+        value=row.value,
+        read_only=row.read_only,
+        config_source=row.source,
+        is_sensitive=row.is_sensitive,
+        synonyms=[DescribeConfigsSynonym(name=s.name, value=s.value, source=s.source) for s in synonyms],
+        config_type=row.type,
+        documentation=row.documentation if request.include_documentation else None,
+    )
+
+
+def _refused(asked: DescribeConfigsResource, error: BrokerError) -> DescribeConfigsResult:
+    return DescribeConfigsResult(
+        error_code=error.code,
+        error_message=error.message or None,
+        resource_type=asked.resource_type,
+        resource_name=asked.resource_name,
+    )
+
+
+API = Api(request=DescribeConfigsRequest, scope=Scope.TOPICS, handle=handle, refuse=refuse)

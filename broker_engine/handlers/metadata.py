@@ -1,0 +1,115 @@
+"""Metadata (key 3), versions 0-13. Brokers are named by the address of the caller's own listener, the cluster by the
+id that the caller's tenant knows. A missing topic is created on first use where config and the tenant's policy allow
+it: the answer is 3 and the client asks again, as with Kafka 4. Left out: authorized operations (no ACLs yet), rack,
+129 of v13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from broker_engine.errors import BrokerError, ErrorCode
+from broker_engine.handlers.api import Api, Call, Scope
+from broker_engine.handlers.topics import topic_by_id, topic_by_name, visible_topics, wire_name
+from broker_engine.ids import NO_LEADER, NO_TOPIC_ID
+from broker_engine.metadata.image import PartitionImage, TopicImage
+from broker_engine.names import from_wire, is_internal_topic, is_valid_topic_name
+from broker_engine.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+_FIRST_VERSION_BY_ID = 12
+_FIRST_VERSION_WITH_NULL = 1
+
+
+def handle(request: MetadataRequest, call: Call) -> MetadataResponse:
+    broker = call.broker
+    return MetadataResponse(
+        brokers=[
+            MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port)
+            for node in broker.nodes_for(call.session.listener)
+        ],
+        cluster_id=broker.cluster_id_for(call.principal),
+        controller_id=broker.node_id,
+        topics=_topics(request, call),
+    )
+
+
+def refuse(request: MetadataRequest, error: BrokerError) -> MetadataResponse:
+    topics = [
+        MetadataResponseTopic(error_code=error.code, name=topic.name, topic_id=topic.topic_id)
+        for topic in request.topics or ()
+    ]
+    return MetadataResponse(topics=topics)
+
+
+def _topics(request: MetadataRequest, call: Call) -> list[MetadataResponseTopic]:
+    is_all = request.topics is None or (call.version < _FIRST_VERSION_WITH_NULL and not request.topics)
+    if is_all:
+        return [_describe(topic, call) for topic in visible_topics(call)]
+    assert request.topics is not None
+    missing: list[str] = []
+    answers = [_answer(topic, call, missing) for topic in _unique(request.topics)]
+    if missing and request.allow_auto_topic_creation:
+        call.broker.create_on_first_use([from_wire(name, call.tenant) for name in missing], call.principal)
+    return answers
+
+
+def _unique(topics: Iterable[MetadataRequestTopic]) -> Iterable[MetadataRequestTopic]:
+    return {(topic.topic_id, topic.name): topic for topic in topics}.values()
+
+
+def _answer(asked: MetadataRequestTopic, call: Call, missing: list[str]) -> MetadataResponseTopic:
+    if asked.topic_id != NO_TOPIC_ID:
+        return _answer_by_id(asked, call)
+    name = asked.name
+    if name is None:
+        return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None)
+    topic = topic_by_name(call, name)
+    if topic is not None:
+        return _describe(topic, call)
+    if not is_valid_topic_name(from_wire(name, call.tenant).name):
+        return MetadataResponseTopic(error_code=ErrorCode.INVALID_TOPIC_EXCEPTION, name=name)
+    missing.append(name)
+    return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name)
+
+
+def _answer_by_id(asked: MetadataRequestTopic, call: Call) -> MetadataResponseTopic:
+    if call.version < _FIRST_VERSION_BY_ID:
+        # v10 and v11 can carry an id in a request, but only the answer was meant to have one.
+        return MetadataResponseTopic(
+            error_code=ErrorCode.INVALID_REQUEST, name=asked.name or "", topic_id=asked.topic_id
+        )
+    topic = topic_by_id(call, asked.topic_id)
+    if topic is None:
+        return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=asked.topic_id)
+    return _describe(topic, call)
+
+
+def _describe(topic: TopicImage, call: Call) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        name=wire_name(call, topic),
+        topic_id=topic.id,
+        is_internal=is_internal_topic(topic.name),
+        partitions=[_partition(index, topic.partitions[index]) for index in sorted(topic.partitions)],
+    )
+
+
+def _partition(index: int, partition: PartitionImage) -> MetadataResponsePartition:
+    has_leader = partition.leader != NO_LEADER
+    return MetadataResponsePartition(
+        error_code=ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=list(partition.replicas),
+        isr_nodes=list(partition.isr),
+    )
+
+
+API = Api(request=MetadataRequest, scope=Scope.TOPICS, handle=handle, refuse=refuse)

@@ -1,0 +1,256 @@
+"""One partition that this broker leads: its log, its pure core, and who waits on it.
+
+Everything here runs on the event loop without an await, so nothing comes between a decision and its append. Carries
+out the core's effects: a flush is asked for, waiters are told. Opening, deleting and flushing run in threads
+(partitions.py, flush.py).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from typing import NamedTuple
+from uuid import UUID
+
+from broker_engine.clock import Clock
+from broker_engine.config import TopicConfig
+from broker_engine.errors import BrokerError, ErrorCode
+from broker_engine.log.config import LogConfig
+from broker_engine.log.flush import FlushJob
+from broker_engine.log.partition_log import LogRead, PartitionLog
+from broker_engine.log.retention import DeletedSegment
+from broker_engine.log.timestamps import TimestampOffset
+from broker_engine.names import Name
+from broker_engine.partition.core import (
+    AckDurability,
+    AdvanceHighWatermark,
+    Duplicate,
+    Effect,
+    NeedFlush,
+    PartitionCore,
+    PartitionSettings,
+)
+from broker_engine.records.batch import ProduceLimits, check_produced, parse_header
+from broker_engine.server.acks import OnAcked
+from broker_engine.server.fetch_waiter import FetchWaiter
+
+
+class Appended(NamedTuple):
+    base_offset: int
+    end_offset: int
+    """Acked once the high watermark has reached this."""
+    log_append_time_ms: int
+    log_start_offset: int
+    record_count: int
+
+
+class LocalPartition:
+    def __init__(
+        self,
+        *,
+        name: Name,
+        index: int,
+        topic_id: UUID,
+        log: PartitionLog,
+        core: PartitionCore,
+        leader_id: int,
+        config: TopicConfig,
+        clock: Clock,
+        request_flush: Callable[[LocalPartition], None],
+        on_changed: Callable[[LocalPartition], None],
+    ) -> None:
+        self.name = name
+        self.index = index
+        self.topic_id = topic_id
+        self.log = log
+        self.core = core
+        self.leader_id = leader_id
+        self.last_append_ms = 0
+        self.is_retired = False
+        self.fetch_waiters: dict[FetchWaiter, None] = {}
+        self._ack_waiters: list[tuple[int, int, OnAcked]] = []  # a heap by offset; the number keeps equal ones apart
+        self._ack_number = 0
+        self._appended_bytes = 0  # since waiters were last told
+        self._clock = clock
+        self._request_flush = request_flush
+        self._on_changed = on_changed
+        self._limits = produce_limits(config)
+
+    def configure(self, config: TopicConfig, settings: PartitionSettings) -> None:
+        """New topic configuration, in force from now on."""
+        self._limits = produce_limits(config)
+        self.log.config = log_config(config)
+        self._perform(self.core.configure(settings))
+
+    # --- what readers see
+
+    @property
+    def leader_epoch(self) -> int:
+        return self.core.leader_epoch
+
+    @property
+    def log_start_offset(self) -> int:
+        return self.log.log_start_offset
+
+    @property
+    def high_watermark(self) -> int:
+        return self.core.high_watermark
+
+    @property
+    def last_stable_offset(self) -> int:
+        return self.core.last_stable_offset
+
+    def read(self, offset: int, *, bytes_max: int, is_committed_only: bool, at_least_one: bool) -> LogRead:
+        end_offset = self.core.last_stable_offset if is_committed_only else self.core.high_watermark
+        return self.log.read(offset, max_bytes=bytes_max, end_offset=end_offset, at_least_one=at_least_one)
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        return self.log.end_offset_for_epoch(epoch)
+
+    def epoch_of(self, offset: int) -> int:
+        return self.log.epoch_of(offset)
+
+    def find_by_timestamp(self, timestamp_ms: int, end_offset: int) -> TimestampOffset | None:
+        """May read and decompress: for a thread."""
+        return self.log.find_by_timestamp(timestamp_ms, end_offset)
+
+    def find_max_timestamp(self, end_offset: int) -> TimestampOffset | None:
+        """May read and decompress: for a thread."""
+        return self.log.max_timestamp_offset(end_offset)
+
+    # --- append
+
+    def append(self, records: memoryview, *, produce_version: int, acks: int) -> Appended:
+        """Check a client's batch and write it to the page cache. BrokerError: nothing was appended."""
+        now_ms = self._clock.now_ms()
+        header = check_produced(records, produce_version=produce_version, limits=self._limits, now_ms=now_ms)
+        decision = self.core.decide_produce(header, acks, now_ms)
+        if isinstance(decision, Duplicate):
+            return Appended(
+                decision.base_offset,
+                decision.last_offset + 1,
+                decision.log_append_time_ms,
+                self.log_start_offset,
+                record_count=0,
+            )
+        append_time_ms = now_ms if self._limits.uses_log_append_time else None
+        result = self.log.append(
+            records, header, leader_epoch=self.core.leader_epoch, log_append_time_ms=append_time_ms
+        )
+        self.last_append_ms = now_ms
+        self._appended_bytes += header.size_bytes
+        self._perform(self.core.on_appended(result, header, now_ms))
+        self._on_changed(self)
+        return Appended(
+            result.base_offset,
+            result.last_offset + 1,
+            result.log_append_time_ms,
+            self.log_start_offset,
+            header.record_count,
+        )
+
+    def append_own(self, batch: bytes) -> None:
+        """A batch that the broker itself made (telemetry): no producer, no waiting."""
+        header = parse_header(batch)
+        now_ms = self._clock.now_ms()
+        result = self.log.append(
+            memoryview(batch), header, leader_epoch=self.core.leader_epoch, log_append_time_ms=None
+        )
+        self._appended_bytes += header.size_bytes
+        self._perform(self.core.on_appended(result, header, now_ms))
+
+    def when_acked(self, end_offset: int, on_acked: OnAcked) -> None:
+        if self.core.high_watermark >= end_offset:
+            on_acked(ErrorCode.NONE)
+            return
+        self._ack_number += 1
+        heapq.heappush(self._ack_waiters, (end_offset, self._ack_number, on_acked))
+
+    # --- flush
+
+    def request_flush(self) -> None:
+        """Bring what is in the log to the disk, though nobody waits for it."""
+        self._request_flush(self)
+
+    def flush_job(self) -> FlushJob | None:
+        return self.log.flush_job()
+
+    def on_flushed(self, job: FlushJob) -> None:
+        """BrokerError where the disk failed: the log is offline, and nobody is told that anything was kept."""
+        if self.is_retired:
+            job.release()  # the directory may be gone already: whatever the job met there means nothing
+            return
+        try:
+            durable_end_offset = self.log.on_flushed(job)
+        except BrokerError:
+            self.fail_waiters(ErrorCode.KAFKA_STORAGE_ERROR)
+            raise
+        self._perform(self.core.on_flushed(durable_end_offset))
+
+    # --- upkeep
+
+    def apply_retention(self, now_ms: int) -> list[DeletedSegment]:
+        deleted = self.log.apply_retention(now_ms, high_watermark=self.core.high_watermark)
+        if deleted:
+            self.core.on_log_start(self.log.log_start_offset)
+            self._on_changed(self)
+        return deleted
+
+    def retire(self, code: ErrorCode) -> None:
+        """This broker no longer serves the partition."""
+        self.is_retired = True
+        self.fail_waiters(code)
+
+    def fail_waiters(self, code: ErrorCode) -> None:
+        """Whoever waits looks elsewhere."""
+        waiters, self._ack_waiters = self._ack_waiters, []
+        for _, _, on_acked in waiters:
+            on_acked(code)
+        for waiter in list(self.fetch_waiters):
+            waiter.wake()
+
+    def _perform(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, NeedFlush):
+                self._request_flush(self)
+            elif isinstance(effect, AdvanceHighWatermark):
+                self._tell_waiters(effect.offset)
+
+    def _tell_waiters(self, high_watermark: int) -> None:
+        while self._ack_waiters and self._ack_waiters[0][0] <= high_watermark:
+            heapq.heappop(self._ack_waiters)[2](ErrorCode.NONE)
+        new_bytes, self._appended_bytes = self._appended_bytes, 0
+        for waiter in list(self.fetch_waiters):
+            waiter.notify(max(1, new_bytes))
+        self._on_changed(self)
+
+
+def produce_limits(config: TopicConfig) -> ProduceLimits:
+    return ProduceLimits(
+        max_message_bytes=config.max_message_bytes,
+        validate_records=config.record_validation == "full",
+        is_compacted=config.is_compacted,
+        uses_log_append_time=config.uses_log_append_time,
+        timestamp_before_ms_max=config.message_timestamp_before_max_ms,
+        timestamp_after_ms_max=config.message_timestamp_after_max_ms,
+    )
+
+
+def log_config(config: TopicConfig) -> LogConfig:
+    return LogConfig(
+        segment_bytes=config.segment_bytes,
+        segment_ms=config.segment_ms,
+        segment_index_bytes=config.segment_index_bytes,
+        index_interval_bytes=config.index_interval_bytes,
+        retention_ms=config.retention_ms,
+        retention_bytes=config.retention_bytes,
+        is_deleting="delete" in config.cleanup_policy,
+    )
+
+
+def partition_settings(config: TopicConfig, producer_expiration_ms: int) -> PartitionSettings:
+    return PartitionSettings(
+        ack_durability=AckDurability(config.ack_durability),
+        min_insync_replicas=config.min_insync_replicas,
+        producer_expiration_ms=producer_expiration_ms,
+    )

@@ -1,0 +1,79 @@
+"""What a broker does from time to time: retention, flushes of what nobody waits for, checkpoints."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+
+from broker_engine.clock import Clock
+from broker_engine.config import BrokerConfig
+from broker_engine.errors import BrokerError
+from broker_engine.log.files import Files
+from broker_engine.log.retention import DeletedSegment
+from broker_engine.server.checkpoints import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, write_checkpoint
+from broker_engine.server.local_partition import LocalPartition
+from broker_engine.server.partitions import Partitions
+
+log = logging.getLogger(__name__)
+
+HIGH_WATERMARK_INTERVAL_S = 5.0
+_PARTITIONS_PER_TURN = 100
+"""Then other work of the loop gets its turn."""
+
+
+class Upkeep:
+    def __init__(self, partitions: Partitions, files: Files, config: BrokerConfig, clock: Clock) -> None:
+        self._partitions = partitions
+        self._files = files
+        self._config = config
+        self._clock = clock
+
+    async def run_retention(self) -> None:
+        while True:
+            await asyncio.sleep(self._config.log_retention_check_interval_ms / 1000)
+            await self.apply_retention()
+
+    async def run_high_watermarks(self) -> None:
+        while True:
+            await asyncio.sleep(HIGH_WATERMARK_INTERVAL_S)
+            await self.write_high_watermarks()
+
+    async def run_recovery_points(self) -> None:
+        interval_s = self._config.log_flush_offset_checkpoint_interval_ms / 1000
+        while interval_s > 0:
+            await asyncio.sleep(interval_s)
+            for local in list(self._partitions.all()):
+                local.request_flush()  # page-cache topics too, so that a crash leaves little to scan
+            await self.write_recovery_points()
+
+    async def apply_retention(self) -> None:
+        for number, local in enumerate(list(self._partitions.all())):
+            if number % _PARTITIONS_PER_TURN == 0:
+                await asyncio.sleep(0)
+            deleted = self._expired(local)
+            if deleted:
+                await asyncio.to_thread(_remove, deleted)
+
+    def _expired(self, local: LocalPartition) -> list[DeletedSegment]:
+        try:
+            return [] if local.is_retired else local.apply_retention(self._clock.now_ms())
+        except BrokerError as error:
+            log.error("retention of %s-%d failed: %s", local.name, local.index, error)
+            return []
+
+    async def write_high_watermarks(self) -> None:
+        offsets = {(local.name, local.index): local.high_watermark for local in self._partitions.all()}
+        await asyncio.to_thread(write_checkpoint, self._files, HIGH_WATERMARKS, offsets)
+
+    async def write_recovery_points(self) -> None:
+        partitions = list(self._partitions.all())
+        points = {(local.name, local.index): local.log.durable_end_offset for local in partitions}
+        starts = {(local.name, local.index): local.log.log_start_offset for local in partitions}
+        await asyncio.to_thread(write_checkpoint, self._files, RECOVERY_POINTS, points)
+        await asyncio.to_thread(write_checkpoint, self._files, LOG_STARTS, starts)
+
+
+def _remove(deleted: Iterable[DeletedSegment]) -> None:
+    for segment in deleted:
+        segment.remove()

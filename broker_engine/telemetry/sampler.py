@@ -1,0 +1,49 @@
+"""Decides what goes into `__telemetry`: each second what changed, and everything once per snapshot interval, spread
+over it.
+
+Pure: rows in, encoded records out. The newest row of a key is the truth, so a reader that joins late has the whole
+picture after one snapshot interval.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from dataclasses import replace
+
+from broker_engine.telemetry.schema import Key, PartitionRow, Row, encode_key, encode_row
+
+EncodedRecord = tuple[bytes, bytes]
+
+
+class Sampler:
+    def __init__(self, ticks_per_snapshot: int) -> None:
+        self._ticks_per_snapshot = max(1, ticks_per_snapshot)
+        self._tick = 0
+        self._last: dict[Key, Row] = {}
+
+    def turn_of(self, key: Key) -> int:
+        """At which tick of every interval this key is written whether it changed or not."""
+        return zlib.crc32(encode_key(key)) % self._ticks_per_snapshot
+
+    def is_turn(self, turn: int) -> bool:
+        return turn == self._tick % self._ticks_per_snapshot
+
+    def sample(self, rows: Iterable[tuple[Key, int, Row]]) -> list[EncodedRecord]:
+        """One tick: of (key, its turn, row) those that are new, changed, or have their turn."""
+        records = []
+        for key, turn, row in rows:
+            timeless = replace(row, at_ms=0)
+            if self.is_turn(turn) or self._last.get(key) != timeless:
+                self._last[key] = timeless
+                records.append((encode_key(key), encode_row(row)))
+        self._tick += 1
+        return records
+
+    def forget(self, key: Key, now_ms: int) -> list[EncodedRecord]:
+        """A last row for a partition that is no longer here, so that readers drop it."""
+        row = self._last.pop(key, None)
+        if row is None:
+            return []
+        assert isinstance(row, PartitionRow)
+        return [(encode_key(key), encode_row(replace(row, at_ms=now_ms, is_deleted=True)))]
