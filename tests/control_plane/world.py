@@ -33,8 +33,7 @@ class Queue:
         taken = []
         with app.connection_for_read() as connection:
             waiting = connection.SimpleQueue("celery")
-            while waiting.qsize():
-                message = waiting.get(block=False)
+            while (message := waiting.queue.get()) is not None:
                 message.ack()
                 taken.append((message.headers["task"], message.payload[0]))
             waiting.close()

@@ -31,12 +31,20 @@ def reconcile(topic_pk: int, *, budget_s: float) -> bool:
             return _remove(topic, get_engine(), Deadline.after(budget_s))
         return _bring_about(topic, get_engine(), Deadline.after(budget_s))
     except EngineRefused as refusal:
+        if _may_pass(refusal, topic):
+            _report(topic, status_detail=f"waiting for brokers: {refusal}"[:1000])
+            return False
         _report(topic, state=State.FAILED, status_detail=f"{refusal.code}: {refusal}"[:1000])
         return True
     except EngineUnavailable as error:
         log.warning("topic %s waits: %s", topic, error)
         _report(topic, status_detail=f"waiting for the engine: {error}"[:1000])
         return False
+
+
+def _may_pass(refusal: EngineRefused, topic: Topic) -> bool:
+    """The factor was fine when the topic was first made: brokers are missing now and will come back."""
+    return refusal.code == "INVALID_REPLICATION_FACTOR" and topic.observed_generation > 0
 
 
 def _remove(topic: Topic, engine: Engine, deadline: Deadline) -> bool:

@@ -1,4 +1,4 @@
-"""`manage.py bootstrap_demo`: an operator, the demo tenant, its project, its member and an API key. Development only."""
+"""`manage.py bootstrap_demo`: an operator, the demo tenant with a project, a member and a key. Development only."""
 
 from __future__ import annotations
 
