@@ -11,7 +11,7 @@ urlpatterns = [
     path("api/v1/", include("api.urls")),
     path("healthz", pages.healthz),
     path("readyz", pages.readyz),
-    re_path(r"^api(/|$)", pages.no_such_api),
+    re_path(r"^api(?:/|$)", pages.no_such_api),
     re_path(r"", pages.dashboard),
 ]
 
