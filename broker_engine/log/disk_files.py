@@ -108,7 +108,7 @@ class DiskFile:
         with files.lock:
             if self._descriptor == _CLOSED:
                 if self._is_closing:
-                    raise ValueError("the file is closed")
+                    raise OSError(errno.EBADF, "the file is closed")
                 self._descriptor = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
                 files.admit(self)
             else:

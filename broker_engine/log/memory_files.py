@@ -84,7 +84,7 @@ class MemoryFile:
 
     def _check_open(self) -> None:
         if self.is_closing and not self.pin_count:
-            raise ValueError("the file is closed")
+            raise OSError(errno.EBADF, "the file is closed")
 
 
 class MemoryFiles:

@@ -252,11 +252,14 @@ class PartitionLog:
     # --- looking up
 
     def find_by_timestamp(self, timestamp_ms: int, end_offset: int) -> TimestampOffset | None:
-        """The first record below `end_offset` at or after the given time. May decompress a batch: in a thread."""
+        """The first record below `end_offset` at or after the given time. May decompress a batch: in a thread.
+
+        The owner may go on meanwhile; a segment that retention takes away under it answers a (retriable) storage error.
+        """
         self._check_online()
         with _storage_errors():
             return timestamps.first_at_or_after(
-                self._segments,
+                list(self._segments),
                 timestamp_ms,
                 start_offset=self.log_start_offset,
                 end_offset=end_offset,
@@ -268,7 +271,7 @@ class PartitionLog:
         self._check_online()
         with _storage_errors():
             return timestamps.highest(
-                self._segments,
+                list(self._segments),
                 start_offset=self.log_start_offset,
                 end_offset=self.log_end_offset if end_offset is None else end_offset,
                 max_bytes=self.config.decompressed_bytes_max,

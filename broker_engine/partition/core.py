@@ -13,7 +13,7 @@ from typing import Protocol
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.partition.producers import EXPIRATION_MS_DEFAULT, PRODUCERS_MAX_DEFAULT, ProducerStates
-from broker_engine.records.header import BatchHeader
+from broker_engine.records.header import NO_TIMESTAMP, BatchHeader
 
 ACKS_ALL = -1
 
@@ -65,6 +65,9 @@ class Appended(Protocol):
 
     @property
     def last_offset(self) -> int: ...
+
+    @property
+    def log_append_time_ms(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +138,8 @@ class PartitionCore:
     def on_appended(self, result: Appended, header: BatchHeader, now_ms: int) -> list[Effect]:
         assert result.base_offset == self.log_end_offset, "appended where the log ended"
         self.log_end_offset = result.last_offset + 1
+        if result.log_append_time_ms != NO_TIMESTAMP:
+            header = header._replace(max_timestamp=result.log_append_time_ms)
         self.producers.record(header, result.base_offset, now_ms)
         if self.settings.ack_durability is AckDurability.FSYNC:
             return [NEED_FLUSH]

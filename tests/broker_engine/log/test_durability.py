@@ -256,7 +256,7 @@ def test_the_open_file_bound_holds_and_pinned_files_stay(tmp_path: Path) -> None
     (tmp_path / "f0").unlink()
     assert handles[0].pread(9, 0) == b"0"
     handles[0].unpin()
-    with pytest.raises(ValueError, match="closed"):
+    with pytest.raises(OSError, match="closed"):
         handles[0].pread(1, 0)
     assert files.open_count <= 3
 

@@ -108,6 +108,13 @@ def test_a_resend_answers_the_first_offsets_and_the_stored_timestamp() -> None:
     assert core.log_end_offset == 7
 
 
+def test_a_resend_under_log_append_time_answers_the_time_of_the_append() -> None:
+    core = new_core(FSYNC)
+    header = batch_header(1, producer_id=9, producer_epoch=0, base_sequence=0)
+    core.on_appended(AppendResult(0, 0, NOW_MS + 50), header, NOW_MS + 50)
+    assert core.decide_produce(header, -1, NOW_MS + 60) == Duplicate(0, 0, NOW_MS + 50)
+
+
 def test_a_new_leader_life_knows_the_producers_from_the_log() -> None:
     headers = [
         batch_header(2, producer_id=9, producer_epoch=1, base_sequence=0)._replace(base_offset=0),
