@@ -1,0 +1,1 @@
+"""The metadata quorum: a pure KRaft core. Start at README.md."""
