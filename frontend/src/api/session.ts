@@ -1,5 +1,5 @@
 // Who is signed in, and for which tenant the pages speak.
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { ApiError, request, setCsrfToken, setTenantHeader } from "./http";
 import type { Session, Tenant, TenantRef } from "./types";
 
@@ -38,7 +38,7 @@ export function useSignIn() {
     mutationFn: (login: { email: string; password: string }) =>
       request<Session>("/session", { method: "POST", body: login }),
     onSuccess: (session) => {
-      cache.clear();
+      forgetTenantData(cache);
       cache.setQueryData(sessionKeys.session, adopt(session));
     },
   });
@@ -49,11 +49,15 @@ export function useSignOut() {
   return useMutation({
     mutationFn: () => request<null>("/session", { method: "DELETE" }),
     onSuccess: () => {
-      cache.clear();
       cache.setQueryData(sessionKeys.session, null);
+      forgetTenantData(cache);
     },
   });
 }
+
+/** Everything but the session itself, which the page around is watching. */
+export const forgetTenantData = (cache: QueryClient): void =>
+  cache.removeQueries({ predicate: (query) => query.queryKey[0] !== sessionKeys.session[0] });
 
 export const useTenant = () =>
   useQuery({ queryKey: sessionKeys.tenant, queryFn: () => request<Tenant>("/tenant"), staleTime: 15_000 });

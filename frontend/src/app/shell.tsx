@@ -3,7 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useEffect } from "react";
 import { live } from "../api/live/client";
 import { useLiveStatus } from "../api/live/hooks";
-import { chooseTenant, currentTenant, sessionKeys, useSignOut } from "../api/session";
+import { chooseTenant, currentTenant, forgetTenantData, useSignOut } from "../api/session";
 import type { Session } from "../api/types";
 import { Button } from "../components/controls";
 import { BookIcon, ChevronIcon, KeyIcon, MoonIcon, SunIcon, SystemIcon, TopicsIcon } from "../components/icons";
@@ -69,7 +69,7 @@ function TenantSwitcher({ session }: { session: Session }) {
   const current = currentTenant(session);
   const change = (tenantId: string): void => {
     chooseTenant(tenantId);
-    cache.removeQueries({ predicate: (query) => query.queryKey[0] !== sessionKeys.session[0] });
+    forgetTenantData(cache);
     live.restart();
     navigate("/topics");
   };

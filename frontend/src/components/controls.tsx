@@ -41,7 +41,14 @@ export function Field({ label, hint, error, children }: FieldProps) {
 
 const COPIED_SHOWN_MS = 1_600;
 
-export function CopyButton({ text, label = "Copy" }: { text: string; label?: string }) {
+interface CopyProps {
+  text: string;
+  label?: string;
+  isFirst?: boolean;
+}
+
+/** `isFirst`: gets the focus when its dialog opens. */
+export function CopyButton({ text, label = "Copy", isFirst = false }: CopyProps) {
   const [isCopied, setIsCopied] = useState(false);
   const copy = (): void => {
     void copyText(text).then((done) => {
@@ -50,7 +57,13 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
     });
   };
   return (
-    <button type="button" className="button button-plain button-small" onClick={copy} aria-live="polite">
+    <button
+      type="button"
+      className="button button-plain button-small"
+      onClick={copy}
+      aria-live="polite"
+      data-autofocus={isFirst || undefined}
+    >
       {isCopied ? <CheckIcon /> : <CopyIcon />}
       {isCopied ? "Copied" : label}
     </button>

@@ -61,7 +61,9 @@ function properties(target: Target): string {
     `bootstrap.servers=${target.bootstrap}`,
     `security.protocol=${securityProtocol(target.bootstrap)}`,
     "sasl.mechanism=PLAIN",
-    `sasl.jaas.config=${module} required username="${key(target)}" password="${secret(target)}";`,
+    `sasl.jaas.config=${module} required \\`,
+    `  username="${key(target)}" \\`,
+    `  password="${secret(target)}";`,
   ].join("\n");
 }
 
@@ -72,6 +74,6 @@ export const produceSnippets = (target: Target): Snippet[] => [
 ];
 
 export const clientSnippets = (target: Target): Snippet[] => [
-  { id: "properties", label: "Java, Spark, Flink", code: properties(target) },
+  { id: "properties", label: "Java", code: properties(target) },
   ...produceSnippets(target),
 ];

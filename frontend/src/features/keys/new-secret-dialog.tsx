@@ -37,7 +37,7 @@ export function NewSecretDialog({ apiKey, bootstrap, onClose }: NewSecretProps) 
           <dt>Secret</dt>
           <dd>
             <code data-testid="secret">{apiKey.secret}</code>
-            <CopyButton text={apiKey.secret} label="Copy secret" />
+            <CopyButton text={apiKey.secret} label="Copy secret" isFirst />
           </dd>
         </dl>
         <h3>Ready to paste</h3>

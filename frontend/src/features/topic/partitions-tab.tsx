@@ -22,6 +22,9 @@ export function PartitionsTab({ topic, rows, isPushed }: { topic: string; rows: 
         <span>
           <i className="legend-follower" /> in-sync replica
         </span>
+        <span>
+          <i className="legend-out" /> out of sync
+        </span>
         <span className="rail-legend-end">{isPushed ? "Live, once a second" : "Refreshed every 2 s"}</span>
       </div>
       <div className="table-wrap">

@@ -31,7 +31,7 @@ export function RecordList({ rows, selectedId, onSelect, empty }: RecordListProp
     <div className="card record-list">
       <div className="record-row record-head" aria-hidden="true">
         <span>Time</span>
-        <span className="num">Partition</span>
+        <span className="num">Part</span>
         <span className="num">Offset</span>
         <span>Key</span>
         <span>Value</span>

@@ -67,7 +67,7 @@ export function SendRecord({ topic, partitionCount, onClose }: SendProps) {
             <textarea
               {...field}
               className="input"
-              rows={7}
+              rows={5}
               spellCheck={false}
               placeholder='{"total": 12}'
               value={form.value}

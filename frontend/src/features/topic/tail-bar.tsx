@@ -26,9 +26,11 @@ export function TailBar({ state, store, rows, shownCount, onLatest }: TailBarPro
       <span className={`tail-status tail-${toneOf(state)}`} role="status" aria-live="polite">
         {statusText(state)}
       </span>
-      <span className="tail-rate" title="Records per second over the last 3 seconds">
-        {Math.round(state.ratePerSecond).toLocaleString("en")}/s
-      </span>
+      {!state.isPaused && (
+        <span className="tail-rate" title="Records per second over the last 3 seconds">
+          {Math.round(state.ratePerSecond).toLocaleString("en")}/s
+        </span>
+      )}
       {behind > 0n && (state.isPaused || behind > SKIP_OFFERED_FROM) && (
         <span className="tail-behind">
           {formatCount(behind)} behind

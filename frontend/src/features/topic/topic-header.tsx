@@ -1,3 +1,4 @@
+import { useEffect, useState } from "react";
 import { formatBytes, formatCount, sumOf } from "../../api/int64";
 import type { PartitionRow, Topic } from "../../api/types";
 import { Button, Chip } from "../../components/controls";
@@ -16,6 +17,7 @@ interface HeaderProps {
 }
 
 export function TopicHeader({ topic, rows, onDelete }: HeaderProps) {
+  const lastWriteMs = useLastWrite(topic, rows);
   return (
     <header className="topic-head">
       <nav className="crumbs" aria-label="Where you are">
@@ -42,25 +44,37 @@ export function TopicHeader({ topic, rows, onDelete }: HeaderProps) {
       <dl className="facts">
         <Fact label="Records" value={recordCount(topic, rows)} />
         <Fact label="Size" value={sizeText(topic, rows)} />
-        <Fact label="Partitions" value={String(topic.partitions)} />
-        <Fact label="Copies" value={String(topic.replication_factor)} />
+        <Fact label="Partitions" value={String(topic.partitions)} isMinor />
+        <Fact label="Copies" value={String(topic.replication_factor)} isMinor />
         <Fact label="Kept for" value={retentionText(topic)} />
         <div>
           <dt>Last write</dt>
-          <dd>{topic.last_write_ms === null ? "never" : <Ago at={topic.last_write_ms} />}</dd>
+          <dd>{lastWriteMs === null ? "never" : <Ago at={lastWriteMs} />}</dd>
         </div>
       </dl>
     </header>
   );
 }
 
-function Fact({ label, value }: { label: string; value: string }) {
+function Fact({ label, value, isMinor }: { label: string; value: string; isMinor?: boolean }) {
   return (
-    <div>
+    <div className={isMinor ? "fact-minor" : ""}>
       <dt>{label}</dt>
       <dd data-testid={`fact-${label.toLowerCase()}`}>{value}</dd>
     </div>
   );
+}
+
+/** The topic is read now and then, its offsets every second: where they grow, somebody has just written. */
+function useLastWrite(topic: Topic, rows: PartitionRow[] | undefined): number | null {
+  const [seen, setSeen] = useState<{ end: bigint | null; atMs: number | null }>({ end: null, atMs: null });
+  const end = rows?.length ? sumOf(rows.map((row) => row.log_end_offset)) : null;
+  useEffect(() => {
+    if (end === null) return;
+    setSeen((before) => ({ end, atMs: before.end !== null && end > before.end ? Date.now() : before.atMs }));
+  }, [end]);
+  const told = topic.last_write_ms === null ? null : Number(topic.last_write_ms);
+  return seen.atMs === null ? told : Math.max(seen.atMs, told ?? 0);
 }
 
 function recordCount(topic: Topic, rows: PartitionRow[] | undefined): string {
