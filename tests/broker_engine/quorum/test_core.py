@@ -6,6 +6,8 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kio.schema.leader_change_message.v1.data import LeaderChangeMessage as KioLeaderChange
+from kio.serial import entity_reader
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.quorum.control import LeaderChangeMessage, is_leader_change
@@ -127,6 +129,13 @@ def test_leader_change_says_who_leads_and_who_votes() -> None:
     message = LeaderChangeMessage.decode(entry.values[0], 1)
     assert (message.version, message.leader_id) == (1, 1)
     assert [(voter.voter_id, voter.voter_directory_id) for voter in message.voters] == [(1, UUID(int=11))]
+
+
+def test_kio_reads_our_leader_change() -> None:
+    (entry,) = started(node()).append
+    message, size_bytes = entity_reader(KioLeaderChange)(entry.values[0], 0)
+    assert size_bytes == len(entry.values[0])
+    assert (message.version, message.leader_id, len(message.voters), len(message.granting_voters)) == (1, 1, 1, 1)
 
 
 def test_every_role_has_a_row_and_leads_only_through_candidate() -> None:
