@@ -22,18 +22,6 @@ class Decision(Generic[R_co]):
     """One per thing asked for, in that order; answered after the records are committed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """Success, or why not."""
-
-    error_code: ErrorCode = ErrorCode.NONE
-    error_message: str | None = None
-
-    @property
-    def is_ok(self) -> bool:
-        return self.error_code is ErrorCode.NONE
-
-
 def invalid_request(text: str) -> BrokerError:
     return BrokerError(ErrorCode.INVALID_REQUEST, text)
 
