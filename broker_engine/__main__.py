@@ -106,10 +106,13 @@ def _read(path: str) -> str:
 
 
 def _environment() -> Environment:
-    environment = os.environ.get("HIGHWATER_ENV", "development")
-    if environment == "development" or environment == "production":  # noqa: PLR1714 - mypy narrows by this
-        return environment
-    raise ConfigError(f'HIGHWATER_ENV is "{environment}": use development or production')
+    match os.environ.get("HIGHWATER_ENV", "development"):
+        case "development":
+            return "development"
+        case "production":
+            return "production"
+        case other:
+            raise ConfigError(f'HIGHWATER_ENV is "{other}": use development or production')
 
 
 def _fail(line: str) -> int:

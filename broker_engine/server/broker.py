@@ -7,7 +7,6 @@ Stop: no new connections, what was begun is answered, all logs flushed, checkpoi
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import logging
 from collections.abc import Callable, Coroutine
@@ -41,7 +40,7 @@ from broker_engine.server.acceptor import Acceptor
 from broker_engine.server.budget import ByteBudget
 from broker_engine.server.checkpoints import LOG_STARTS, RECOVERY_POINTS, read_checkpoint
 from broker_engine.server.connection import ConnectionTimeouts
-from broker_engine.server.data_dir import DataDir
+from broker_engine.server.data_dir import DataDir, Meta
 from broker_engine.server.flush import FlushManager
 from broker_engine.server.listeners import ListenerSpec, make_specs
 from broker_engine.server.metadata_driver import MetadataDriver
@@ -97,6 +96,7 @@ class Broker:
         self._failure: Exception | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._creating: set[Name] = set()
+        self._is_serving = False
 
     # --- what handlers ask for
 
@@ -182,13 +182,14 @@ class Broker:
         log.info(
             "node %d of cluster %s, last stop was %s", self.node_id, meta.cluster_id, "clean" if is_clean else "not"
         )
-        self._make_parts()
+        self._make_parts(meta)
         await self.metadata.start()
         await self._register()
+        await self.metadata.open_partitions()
         await self._ensure_telemetry_topic()
         self._serve()
 
-    def _make_parts(self) -> None:
+    def _make_parts(self, meta: Meta) -> None:
         files = self._data_dir.files
         self.flush: FlushManager[FlushJob] = FlushManager(self.clock, self.fail)
         saved = SavedOffsets(read_checkpoint(files, RECOVERY_POINTS), read_checkpoint(files, LOG_STARTS))
@@ -203,9 +204,9 @@ class Broker:
         )
         self.metadata = MetadataDriver(
             node_id=self.node_id,
+            directory_id=meta.directory_id,
             files=files,
             clock=self.clock,
-            randomness=self.randomness,
             partitions=self.partitions,
             on_failure=self.fail,
         )
@@ -293,6 +294,7 @@ class Broker:
             connections_per_ip_max=self.config.max_connections_per_ip,
         )
         self._acceptor.start(self._listeners)
+        self._is_serving = True
         self._spawn(TelemetryWriter(self).run(), "telemetry")
         self._spawn(self._upkeep.run_retention(), "retention")
         self._spawn(self._upkeep.run_high_watermarks(), "high watermark checkpoints")
@@ -316,7 +318,7 @@ class Broker:
     # --- stop
 
     async def _stop(self) -> None:
-        if hasattr(self, "_acceptor"):
+        if self._is_serving:
             await self._acceptor.stop(STOP_GRACE_S)
         for _, listener in self._listeners:
             listener.close()
@@ -329,13 +331,12 @@ class Broker:
         self._data_dir.unlock()
 
     async def _close_logs(self) -> None:
-        with contextlib.suppress(BrokerError):  # the disk failed: `fail` has said so
-            await self.metadata.stop()
+        await self.metadata.stop()
         for local in list(self.partitions.all()):
             local.request_flush()
         await self.flush.drain()
         self.flush.close()
-        if self._failure is None and self.metadata.is_led:
+        if self._failure is None and self._is_serving:
             await self._upkeep.write_high_watermarks()
             await self._upkeep.write_recovery_points()
             self.partitions.close_all()

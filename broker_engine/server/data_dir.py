@@ -28,7 +28,7 @@ _META_VERSION = "1"
 class Meta:
     cluster_id: str
     node_id: int
-    directory_id: str
+    directory_id: UUID
 
 
 class DataDir:
@@ -51,7 +51,7 @@ class DataDir:
     def load_or_create_meta(self, node_id: int, randomness: Randomness) -> Meta:
         """Who this directory belongs to. ConfigError where it is another node's."""
         if not self.files.exists(_META):
-            meta = Meta(id_text(randomness.uuid()), node_id, id_text(randomness.uuid()))
+            meta = Meta(id_text(randomness.uuid()), node_id, randomness.uuid())
             self.files.write_atomic(_META, _format_meta(meta), is_durable=True)
             return meta
         meta = _parse_meta(self.files.read_small(_META), self.path / _META)
@@ -82,12 +82,16 @@ def id_text(value: UUID) -> str:
     return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode()
 
 
+def parse_id(text: str) -> UUID:
+    return UUID(bytes=base64.urlsafe_b64decode(text + "=="))
+
+
 def _format_meta(meta: Meta) -> bytes:
     values = {
         "version": _META_VERSION,
         "cluster.id": meta.cluster_id,
         "node.id": str(meta.node_id),
-        "directory.id": meta.directory_id,
+        "directory.id": id_text(meta.directory_id),
     }
     return encode_properties(values).encode()
 
@@ -95,6 +99,6 @@ def _format_meta(meta: Meta) -> bytes:
 def _parse_meta(data: bytes, path: Path) -> Meta:
     values = parse_properties(data.decode())
     try:
-        return Meta(values["cluster.id"], int(values["node.id"]), values.get("directory.id", ""))
+        return Meta(values["cluster.id"], int(values["node.id"]), parse_id(values["directory.id"]))
     except (KeyError, ValueError) as error:
         raise ConfigError(f"{path} is damaged ({error}): restore it from a copy") from None

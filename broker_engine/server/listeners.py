@@ -38,11 +38,9 @@ def make_specs(config: BrokerConfig) -> tuple[ListenerSpec, ...]:
     if CONTROLLER_NAME in names:
         raise ConfigError(f'"{CONTROLLER_NAME}" is the listener of --quorum: choose another name')
     specs = [_make_spec(endpoint, config, advertised) for endpoint in config.endpoints]
-    own_entry = parse_voters(config.controller_quorum_voters).get(config.node_id)
-    if own_entry is not None:
-        specs.append(_controller_spec(own_entry, config))
-    elif config.controller_quorum_voters:
-        raise ConfigError(f"--quorum does not name this node: there is no entry {config.node_id}@HOST:PORT")
+    voters = parse_voters(config.controller_quorum_voters)
+    if voters:
+        specs.append(_controller_spec(voters, config))
     for spec in specs:
         _check_door(spec)
         _check_certificate(spec, config)
@@ -83,7 +81,12 @@ def _make_spec(endpoint: Endpoint, config: BrokerConfig, advertised: Mapping[str
     )
 
 
-def _controller_spec(endpoint: Endpoint, config: BrokerConfig) -> ListenerSpec:
+def _controller_spec(voters: Mapping[int, Endpoint], config: BrokerConfig) -> ListenerSpec:
+    endpoint = voters.get(config.node_id)
+    if endpoint is None:
+        raise ConfigError(f"--quorum does not name this node: there is no entry {config.node_id}@HOST:PORT")
+    if len(voters) > 1:
+        raise ConfigError("--quorum names several nodes: this version has one voter, more come with replication")
     has_tls = config.ssl_certificate_file is not None
     protocol = SecurityProtocol.SASL_SSL if has_tls else SecurityProtocol.SASL_PLAINTEXT
     return ListenerSpec(endpoint=endpoint, protocol=protocol, is_internal=True, is_controller=True)
