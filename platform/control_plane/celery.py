@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from celery import Celery
@@ -40,15 +39,6 @@ def task(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 def enqueue(task: Any, *arguments: object) -> None:
     """Ask a worker to run `task`. A queue that is down delays the work until the next periodic run; it fails nobody."""
     try:
-        make_folders()
         task.apply_async(args=arguments, retry=False)
     except (OperationalError, OSError):
         log.exception("the task queue did not take %s%r; the periodic task will find the work", task.name, arguments)
-
-
-def make_folders() -> None:
-    """The filesystem transport wants its folders to be there already."""
-    options: dict[str, Any] = app.conf.broker_transport_options or {}
-    for name in ("data_folder_in", "data_folder_out", "processed_folder", "control_folder"):
-        if name in options:
-            Path(options[name]).mkdir(parents=True, exist_ok=True)

@@ -115,13 +115,15 @@ def _celery_transport() -> dict[str, Any]:
     if HIGHWATER.redis_url:
         # A task that a killed worker held comes back after this time; the periodic task is faster anyway.
         return {"visibility_timeout": 60}
-    queue = HIGHWATER.home / "celery"
-    # Both folders are one: what a process puts out is what another takes in.
+    folders = {name: HIGHWATER.home / "celery" / name for name in ("queue", "processed", "control")}
+    for folder in folders.values():
+        folder.mkdir(parents=True, exist_ok=True)  # worker and beat both want them to be there already
     return {
-        "data_folder_in": str(queue / "queue"),
-        "data_folder_out": str(queue / "queue"),
-        "processed_folder": str(queue / "processed"),
-        "control_folder": str(queue / "control"),
+        # Both folders are one: what a process puts out is what another takes in.
+        "data_folder_in": str(folders["queue"]),
+        "data_folder_out": str(folders["queue"]),
+        "processed_folder": str(folders["processed"]),
+        "control_folder": str(folders["control"]),
         "store_processed": False,
         "polling_interval": 0.1,
     }
@@ -129,7 +131,7 @@ def _celery_transport() -> dict[str, Any]:
 
 DRIFT_INTERVAL_S = 30.0 if HIGHWATER.is_production else 5.0
 
-CELERY_BROKER_URL = HIGHWATER.redis_url or "filesystem://"
+CELERY_BROKER_URL = HIGHWATER.redis_url or "filesystem://localhost//"
 CELERY_BROKER_TRANSPORT_OPTIONS = _celery_transport()
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True

@@ -84,7 +84,7 @@ def test_production_sends_cookies_over_tls_only_and_mends_every_30_s(tmp_path: P
 
 def test_development_needs_no_server(tmp_path: Path) -> None:
     found = settings_in(tmp_path)
-    assert found["CELERY_BROKER_URL"] == "'filesystem://'"
+    assert found["CELERY_BROKER_URL"] == "'filesystem://localhost//'"
     assert "InMemoryChannelLayer" in found["CHANNEL_LAYERS"]
     assert "sqlite3" in found["DATABASES"]
     assert found["DRIFT_INTERVAL_S"] == "5.0"
