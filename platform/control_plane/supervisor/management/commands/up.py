@@ -14,7 +14,6 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
-from control_plane.celery import make_folders
 from control_plane.engine.interface import EngineError
 from control_plane.refusals import Refusal
 from control_plane.supervisor import plan
@@ -123,4 +122,3 @@ def prepare_home(options: UpOptions) -> None:
     options.home.mkdir(parents=True, exist_ok=True)
     ensure_secret(Path(settings.HIGHWATER.cluster_secret_file))
     (options.home / "celery").mkdir(exist_ok=True)
-    make_folders()
