@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+import psutil
 
 from tests.broker_engine.broker_process import BrokerProcess
 
@@ -124,6 +125,13 @@ class Stack:
             server.kill()
             server.wait()
             raise AssertionError(f"the server did not stop:\n{self.log}") from None
+
+    def engine_connection_count(self) -> int:
+        """How many connections the server holds to the broker now."""
+        assert self._server is not None
+        rows = psutil.Process(self._server.pid).net_connections("tcp")
+        port = self.broker.port("internal")
+        return sum(1 for row in rows if row.raddr and row.raddr[1] == port and row.status == psutil.CONN_ESTABLISHED)
 
     @contextmanager
     def http(self, account: Account | None = None) -> Iterator[httpx.Client]:

@@ -42,7 +42,10 @@ def test_static_files_are_served_and_missing_ones_are_404(client: httpx.Client) 
     answer = client.get("/static/drf_spectacular_sidecar/swagger-ui-dist/swagger-ui.css")
     assert answer.status_code == 200
     assert "max-age=60" in answer.headers["cache-control"]
-    assert client.get("/static/../manage.py").status_code == 404
+    again = client.get(answer.url, headers={"If-None-Match": answer.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert client.head(answer.url).content == b""
+    assert client.get("/static/nope.css").status_code == 404
     assert client.get("/static/%2e%2e/%2e%2e/manage.py").status_code == 404
 
 

@@ -40,9 +40,12 @@ from web.draining import open_sockets
 
 SUBPROTOCOL = "highwater.v1.json"
 RIGHTS_CHECKED_EVERY_S = 60.0
+CLOSE_REASON_BYTES_MAX = 123  # RFC 6455: control frames are short
 
 
 class GatewaySocket(AsyncWebsocketConsumer):
+    channel_layer_alias = "none"  # nothing is sent between sockets, so no queue (and no Redis connection) for each
+
     session: Session
     caller: Caller | None
 
@@ -94,7 +97,7 @@ class GatewaySocket(AsyncWebsocketConsumer):
             case Send(frame):
                 await self._send_unless_gone(frame)
             case Close(code, reason):
-                await self.close(code, reason)
+                await self.close(code, reason.encode()[:CLOSE_REASON_BYTES_MAX].decode(errors="ignore"))
             case CheckTicket(ticket):
                 self.caller = await sync_to_async(tickets.redeem)(ticket)
                 await self.perform(self.session.on_ticket(self.caller is not None))

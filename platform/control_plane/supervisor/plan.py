@@ -84,7 +84,9 @@ def broker(options: UpOptions, env: Mapping[str, str]) -> ChildSpec:
         argv += ["--listen", f"{name}={HOST}:{port}"]
     for name, value in _broker_settings(options, env).items():
         argv += ["--set", f"{name}={value}"]
-    return ChildSpec("broker", argv, env, log_says("ready node="))
+    # In production the engine insists on three replicas of its internal topics, which one broker cannot keep. Until
+    # `up` runs three, the broker gets development's factors and, by name, production's other default.
+    return ChildSpec("broker", argv, {**env, "HIGHWATER_ENV": "development"}, log_says("ready node="))
 
 
 def _listeners(options: UpOptions) -> dict[str, int]:
@@ -98,9 +100,9 @@ def _broker_settings(options: UpOptions, env: Mapping[str, str]) -> dict[str, st
         "listener.security.protocol.map": ",".join(f"{name}:{protocols[name]}" for name in _listeners(options)),
         "cluster.secret.file": env["HIGHWATER_CLUSTER_SECRET_FILE"],
     }
-    if not options.is_production:
-        settings["listener.name.demo.tenant"] = DEMO_TENANT
-    return settings
+    if options.is_production:
+        return {**settings, "auto.create.topics.enable": "false"}
+    return {**settings, "listener.name.demo.tenant": DEMO_TENANT}
 
 
 def web(options: UpOptions, env: Mapping[str, str]) -> ChildSpec:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 import uuid
@@ -12,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.web.stack import Stack
+from tests.web.stack import Stack, wait_until
 
 
 @pytest.fixture
@@ -194,6 +195,20 @@ def test_a_long_poll_ends_empty_after_its_time(client: httpx.Client, topic: str)
     started_s = time.monotonic()
     assert read(client, topic, wait_ms=300)["records"] == []
     assert 0.25 < time.monotonic() - started_s < 5
+
+
+def test_a_long_poll_ends_when_its_caller_goes_away(stack: Stack, topic: str) -> None:
+    before = stack.engine_connection_count()
+    with stack.http() as viewer:  # a caller of its own: the first one opens a shared connection and one for the poll
+        sign_in(viewer, "viewer@other.example")
+        poll = viewer.build_request("GET", f"/topics/{stack.create_topic(stack.other, topic)}/partitions/0/records")
+        cookies = poll.headers["cookie"]
+    request = f"GET {poll.url.path}?offset=0&wait_ms=30000 HTTP/1.1\r\nHost: localhost\r\nCookie: {cookies}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", stack.port)) as browser:
+        browser.sendall(request.encode())
+        wait_until(lambda: stack.engine_connection_count() >= before + 2, 10)
+        polling = stack.engine_connection_count()
+    wait_until(lambda: stack.engine_connection_count() < polling, 10)
 
 
 def test_nobody_gets_in_without_signing_in(stack: Stack, topic: str) -> None:

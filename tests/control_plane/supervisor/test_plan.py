@@ -27,6 +27,7 @@ def test_production_has_no_listener_without_authentication() -> None:
     argv = " ".join(plan.broker(options(is_production=True), env).argv)
     assert "demo" not in argv
     assert ":PLAINTEXT" not in argv
+    assert "auto.create.topics.enable=false" in argv
     assert 9092 not in dict(plan.wanted_ports(options(is_production=True))).values()
 
 
