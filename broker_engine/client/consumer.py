@@ -7,6 +7,7 @@ Not safe across threads. Left out: fetch sessions, follower fetching (KIP-392).
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from types import TracebackType
@@ -25,6 +26,8 @@ from broker_engine.client.tasks import TaskSet
 from broker_engine.errors import ErrorCode
 from broker_engine.wire.messages.fetch import API as FETCH
 from broker_engine.wire.messages.fetch import FetchResponse, PartitionData
+
+log = logging.getLogger(__name__)
 
 OffsetReset = Literal["earliest", "latest", "error"]
 
@@ -224,6 +227,10 @@ class Consumer:
         except KafkaError as error:
             for state in states:
                 self._on_error(state, error)
+        except Exception as error:  # a bug: tell it whole, and do not leave the reader waiting
+            log.exception("the consumer could not fetch")
+            for state in states:
+                self._on_error(state, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"could not fetch: {error!r}"))
         finally:
             self._fetching.discard(leader)
             self._wake.set()

@@ -44,6 +44,10 @@ class BrokerLink:
         return None
 
     @property
+    def is_dialing(self) -> bool:
+        return self._dialing is not None
+
+    @property
     def open_connection(self) -> Connection | None:
         return self._connection if self._connection is not None and self._connection.is_open else None
 
@@ -134,6 +138,9 @@ class Links:
         """A connection of the caller's own; it closes it, or close() does."""
         self.check_open()
         connection = await open_connection(self._dialer, address, self.config)
+        if self._is_closed:
+            connection.close()
+            raise ClientClosed("the client was closed meanwhile")
         self._connections = {known for known in self._connections if known.is_open}
         self._connections.add(connection)
         return connection

@@ -56,7 +56,7 @@ class MetadataCache:
         self._topics: dict[str, TopicView] = {}
         self._names: dict[UUID, str] = {}
         self._refusals: dict[str, ErrorCode] = {}
-        self._stale: set[str] = set()
+        self._stale: dict[str, None] = {}
         self.brokers: dict[int, BrokerAddress] = {}
         self.cluster_id: str | None = None
         self.controller_id = -1
@@ -81,22 +81,23 @@ class MetadataCache:
 
     def mark_stale(self, name: str) -> None:
         """An answer showed that what we know is old: ask again before the age is reached."""
-        self._stale.add(name)
+        self._stale[name] = None
 
     def is_fresh(self, name: str, now_ms: int) -> bool:
         topic = self._topics.get(name)
         return topic is not None and name not in self._stale and now_ms - topic.seen_ms < self._age_ms_max
 
     def due_topics(self, now_ms: int) -> list[str]:
-        """Known topics that should be asked for again."""
-        return [name for name in self._topics if not self.is_fresh(name, now_ms)]
+        """Topics that should be asked for again; somebody needs those that are stale, even if they are gone now."""
+        aged = (name for name in self._topics if not self.is_fresh(name, now_ms))
+        return list(dict.fromkeys([*self._stale, *aged]))
 
     def forget(self, name: str) -> None:
         topic = self._topics.pop(name, None)
         if topic is not None:
             self._names.pop(topic.topic_id, None)
         self._refusals.pop(name, None)
-        self._stale.discard(name)
+        self._stale.pop(name, None)
 
     def apply(self, response: MetadataResponse, now_ms: int) -> None:
         """Take an answer in. Brokers are replaced as a whole, topics one by one."""
@@ -108,7 +109,7 @@ class MetadataCache:
                 self._apply_topic(topic.name, topic, now_ms)
 
     def _apply_topic(self, name: str, topic: MetadataResponseTopic, now_ms: int) -> None:
-        self._stale.discard(name)
+        self._stale.pop(name, None)
         if topic.error_code != ErrorCode.NONE:
             self.forget(name)
             self._refusals[name] = known_code(topic.error_code)

@@ -279,8 +279,14 @@ class Producer:
 
     def _release(self, size_bytes: int) -> None:
         self._memory.release(size_bytes)
-        while self._waiters and self._memory.try_reserve(self._waiters[0][0]):
-            self._waiters.popleft()[1].set_result(None)
+        while self._waiters:
+            wanted_bytes, waiter = self._waiters[0]
+            # One that was cancelled in this turn of the loop has not left the line itself yet.
+            if not waiter.done() and not self._memory.try_reserve(wanted_bytes):
+                return
+            self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
 
     def _exhausted_text(self) -> str:
         return (

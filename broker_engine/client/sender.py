@@ -101,12 +101,22 @@ class Sender:
     async def _run(self) -> None:
         while True:
             self._wake.clear()
-            next_ms = self._step(self._client.clock.monotonic_ms())
+            next_ms = self._step_or_fail(self._client.clock.monotonic_ms())
             try:
                 async with asyncio.timeout(self._seconds_until(next_ms)):
                     await self._wake.wait()
             except TimeoutError:
                 continue
+
+    def _step_or_fail(self, now_ms: int) -> int | None:
+        try:
+            return self._step(now_ms)
+        except Exception as error:  # a bug: tell it whole, and leave nobody waiting for an answer that cannot come
+            log.exception("the producer could not send")
+            failure = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the producer could not send: {error!r}")
+            for batch in self._accumulator.drop_waiting():
+                self._fail(batch, failure)
+            return None
 
     def _seconds_until(self, next_ms: int | None) -> float:
         # Once a second at least, because batches that nobody can send still have to expire.
@@ -136,7 +146,7 @@ class Sender:
         link = self._client.links.link(self._client.address_of(leader))
         connection = link.ready()
         if connection is None:
-            return [max(link.retry_at_ms, now_ms + 1)]
+            return [] if link.is_dialing else [link.retry_at_ms]
         while queues and self._in_flight[connection] < _REQUESTS_IN_FLIGHT_MAX:
             batches = self._take(queues)
             self._send(connection, batches)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from broker_engine.client.errors import ClientClosed
+from broker_engine.client.errors import ClientClosed, KafkaError
 
 log = logging.getLogger(__name__)
 
@@ -27,9 +27,11 @@ class TaskSet:
 
     def _on_done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            # Whoever awaits the task gets the error; for those that nobody awaits this line is all there is.
-            log.debug("%s ended with %r", task.get_name(), task.exception())
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, KafkaError):
+            log.debug("%s: %s", task.get_name(), error)  # whoever waits for the task gets it
+        elif error is not None:
+            log.error("%s ended by a bug", task.get_name(), exc_info=error)
 
     async def close(self) -> None:
         """Cancel all and wait until they have ended."""

@@ -60,6 +60,8 @@ class ScriptedBroker:
         self.produce_script: deque[Step] = deque()
         """How to meet the next produce requests; then they succeed."""
         self.produce_default: Step = ErrorCode.NONE
+        self.metadata_script: deque[ErrorCode] = deque()
+        """The topic's error in the next metadata answers; then it is there."""
         self.produced: list[Produced] = []
         self.asked: list[tuple[str, int]] = []
         self._partitions = partitions
@@ -149,11 +151,12 @@ class ScriptedBroker:
             )
             for index in range(self._partitions)
         ]
+        code = self.metadata_script.popleft() if self.metadata_script else ErrorCode.NONE
         return MetadataResponse(
             brokers=[MetadataResponseBroker(node_id=1, host=host, port=port)],
             cluster_id="scripted",
             controller_id=1,
-            topics=[MetadataResponseTopic(name=TOPIC, topic_id=TOPIC_ID, partitions=parts)],
+            topics=[MetadataResponseTopic(error_code=code, name=TOPIC, topic_id=TOPIC_ID, partitions=parts)],
         )
 
     def _produce(self, request: ProduceRequest) -> Message | str:

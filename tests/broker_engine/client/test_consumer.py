@@ -8,6 +8,7 @@ import pytest
 
 from broker_engine.client import (
     Client,
+    ClientConfig,
     Consumer,
     KafkaError,
     OffsetOutOfRange,
@@ -18,6 +19,7 @@ from broker_engine.client import (
     UnknownTopic,
 )
 from broker_engine.client.model import Start
+from tests.broker_engine.broker_process import BrokerProcess
 from tests.broker_engine.client.reading import MakeTopic
 
 
@@ -141,8 +143,9 @@ async def test_records_that_arrive_during_a_long_poll_come_at_once(client: Clien
             assert values(await polling) == [7]
 
 
-async def test_an_unknown_topic_is_an_error_of_the_poll(client: Client) -> None:
-    async with Consumer(client) as consumer:
+async def test_an_unknown_topic_is_an_error_of_the_poll(broker: BrokerProcess) -> None:
+    config = ClientConfig(bootstrap=(broker.address(),), unknown_topic_wait_ms=200)
+    async with Client(config) as client, Consumer(client) as consumer:
         consumer.assign({("nowhere", 0): "earliest"})
         with pytest.raises(UnknownTopic, match="'nowhere' does not exist"):
             await consumer.poll(20_000)

@@ -96,6 +96,29 @@ async def test_out_of_order_without_an_earlier_failure_begins_a_new_epoch(
     assert [(one.epoch, one.sequence) for one in broker.produced] == [(0, 0), (0, 1), (1, 0)]
 
 
+async def test_a_topic_that_is_gone_for_a_moment_is_asked_for_again(client: Client, broker: ScriptedBroker) -> None:
+    async with Producer(client) as producer:
+        await producer.send(TOPIC, b"before")
+        broker.produce_script.append(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        broker.metadata_script.extend([ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 3)
+        async with asyncio.timeout(10):
+            await producer.send(TOPIC, b"after")
+
+    assert in_log(broker.produced) == [b"before", b"after"]
+
+
+async def test_a_sender_that_gives_up_waiting_leaves_the_line_in_order(client: Client, broker: ScriptedBroker) -> None:
+    async with Producer(client, buffer_memory_bytes=1_000, linger_ms=100) as producer:
+        sending = [asyncio.create_task(producer.send(TOPIC, b"%d" % number + b"x" * 800)) for number in range(5)]
+        await asyncio.sleep(0)  # one turn of the loop: the first holds the room now, the others stand in line
+        sending[2].cancel()
+        outcomes = await asyncio.gather(*sending, return_exceptions=True)
+
+    assert [isinstance(outcome, asyncio.CancelledError) for outcome in outcomes] == [False, False, True, False, False]
+    assert producer.buffered_bytes == 0
+    assert [one.values[0][:1] for one in broker.produced if one.values[0]] == [b"0", b"1", b"3", b"4"]
+
+
 async def test_a_duplicate_counts_as_delivered(client: Client, broker: ScriptedBroker) -> None:
     broker.produce_script.append(ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
     async with Producer(client) as producer:
