@@ -32,8 +32,8 @@ need-node:
 		|| { echo "Node.js 20 or newer is needed to build the dashboard: see nodejs.org, or apt-get install nodejs npm"; exit 1; }
 
 need-java:
-	@command -v java >/dev/null || { echo "Java 17 is needed for Spark: apt-get install default-jdk-headless"; exit 1; }
-	@command -v mvn >/dev/null || { echo "Maven is needed to fetch Spark's Kafka connector: apt-get install maven"; exit 1; }
+	@command -v java >/dev/null || { echo "Java 17 is needed for Spark and for Kafka's tools: apt-get install default-jdk-headless"; exit 1; }
+	@command -v mvn >/dev/null || { echo "Maven is needed to fetch Kafka's and Spark's jars: apt-get install maven"; exit 1; }
 
 .PHONY: system
 system: ## install the system packages that the tests use (Debian, Ubuntu)
@@ -75,10 +75,17 @@ pipelines/jars/.copied: pipelines/pom.xml | need-java
 	@mvn -B -q -f pipelines/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=jars
 	@touch $@
 
-.PHONY: install frontend pipelines
+KAFKA_PEER := tests/compatibility/kafka-peer
+$(KAFKA_PEER)/libs/.copied: $(KAFKA_PEER)/pom.xml | need-java
+	@echo "-- fetching Apache Kafka, to stand beside us in tests (54 MB)"
+	@mvn -B -q -f $(KAFKA_PEER)/pom.xml dependency:copy-dependencies -DoutputDirectory=libs
+	@touch $@
+
+.PHONY: install frontend pipelines kafka-peer
 install: $(VENV)/.base $(DASHBOARD) ## make .venv, install, build the dashboard
 frontend: $(DASHBOARD) ## build the dashboard into web/static/dashboard
 pipelines: $(SPARK_VENV)/.installed pipelines/jars/.copied ## install PySpark and its jars (large; once)
+kafka-peer: $(KAFKA_PEER)/libs/.copied ## fetch Apache Kafka's jars: its tools read our files in tests
 
 # -- use ------------------------------------------------------------------------------------------
 
@@ -107,7 +114,7 @@ fmt: $(VENV)/.dev ## format and mend what can be mended
 tests/compatibility/kafkajs/node_modules/.stamp: tests/compatibility/kafkajs/package-lock.json | need-node
 	@cd tests/compatibility/kafkajs && npm ci --no-audit --no-fund --silent && touch node_modules/.stamp
 
-TEST_PARTS := $(VENV)/.dev $(DASHBOARD) tests/compatibility/kafkajs/node_modules/.stamp pipelines
+TEST_PARTS := $(VENV)/.dev $(DASHBOARD) tests/compatibility/kafkajs/node_modules/.stamp pipelines kafka-peer
 
 test: system $(TEST_PARTS) check ## what CI runs: checks, then every test that is not marked slow
 	@$(BIN)/python -m pytest -m "not slow"
@@ -127,5 +134,5 @@ lock: $(BIN)/python ## pin requirements/*.in anew, with hashes and without index
 
 clean: ## remove what was built; data under var/ stays (remove it by hand)
 	@rm -rf $(VENV) $(SPARK_VENV) frontend/node_modules tests/compatibility/kafkajs/node_modules web/static/dashboard \
-		pipelines/jars staticfiles .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+		pipelines/jars $(KAFKA_PEER)/libs staticfiles .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
