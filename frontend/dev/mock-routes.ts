@@ -59,7 +59,7 @@ const tenant = (cluster: MockCluster) => ({
   role: "owner",
   kafka_bootstrap: "127.0.0.1:9093",
   quota: { partitions: { limit: 60, used: usedPartitions(cluster) }, topics: { limit: 50, used: cluster.topics.size } },
-  policy: { name_pattern: "^[a-z0-9][a-z0-9._-]*$", max_partitions_per_topic: 24, retention_ms_max: 2_592_000_000 },
+  policy: { name_pattern: "^[a-z0-9][a-z0-9._-]*$", max_partitions_per_topic: 24, retention_ms_max: "2592000000" },
 });
 
 function keys(cluster: MockCluster, method: string, id: string | undefined, body: Body): Answer {

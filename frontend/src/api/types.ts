@@ -23,7 +23,9 @@ export interface QuotaUse {
 export interface Policy {
   name_pattern?: string | null;
   max_partitions_per_topic?: number | null;
-  retention_ms_max?: number | null;
+  retention_ms_max?: Int64Text | null;
+  allowed_configs?: string[];
+  default_partitions?: number;
 }
 
 export interface Tenant {
@@ -42,7 +44,7 @@ export interface Topic {
   name: string;
   project: string | null;
   partitions: number;
-  replication_factor: number;
+  replication_factor: number | null;
   configs: Record<string, string>;
   status: TopicStatus;
   status_detail: string | null;
@@ -89,9 +91,10 @@ export interface PartitionRow {
   isr: number[];
   log_start_offset: Int64Text;
   high_watermark: Int64Text;
-  last_stable_offset: Int64Text;
-  log_end_offset: Int64Text;
-  size_bytes: Int64Text;
+  /** null = only the broker knows, and its telemetry has not told yet. */
+  last_stable_offset: Int64Text | null;
+  log_end_offset: Int64Text | null;
+  size_bytes: Int64Text | null;
 }
 
 export interface PartitionList {

@@ -142,7 +142,7 @@ export class LiveClient {
     const beat = (): void => {
       const silentMs = performance.now() - this.lastHeardMs;
       if (silentMs > heartbeatMs * 2) return this.onClosed(1006, "silent");
-      this.socket?.send(JSON.stringify({ type: "ping", t: performance.now() }));
+      this.socket?.send(JSON.stringify({ type: "ping", t: Math.round(performance.now()) }));
     };
     window.clearInterval(this.heartbeatTimer);
     this.heartbeatTimer = window.setInterval(beat, Math.min(heartbeatMs, HEARTBEAT_DEFAULT_MS));

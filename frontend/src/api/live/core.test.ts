@@ -75,7 +75,7 @@ describe("a lost connection", () => {
   it("does not come back after a refusal, but does after a quota or a restart", () => {
     for (const [code, phase] of [
       [4403, "stopped"],
-      [4401, "stopped"],
+      [4401, "waiting"],
       [4429, "waiting"],
       [4408, "waiting"],
       [4503, "waiting"],
@@ -119,6 +119,28 @@ describe("gaps", () => {
     connect(core);
     const events = told(core.onFrame({ type: "subscribed", id: "t1", sub: "1", positions: { "0": "10", "1": "0" } }));
     expect(events).toContainEqual(expect.objectContaining({ gaps: [{ partition: 0, from: 1n, to: 9n }] }));
+  });
+});
+
+describe("a place that is no longer in the log", () => {
+  it("goes on at the end and marks what was left out", () => {
+    const core = liveTail();
+    core.onFrame({ type: "records", sub: "7", batch: [record(0, "4")] });
+    core.onClose(1006, "");
+    connect(core);
+    const lost = core.onFrame({ type: "error", code: "offset_out_of_range", message: "gone", id: "t1" });
+    expect(lost).toContainEqual({ do: "retry", id: "t1", ms: 1500 });
+    expect(sent(core.retry("t1"))[0]).toMatchObject({ start: "latest" });
+    const events = told(core.onFrame({ type: "subscribed", id: "t1", sub: "9", positions: { "0": "90" } }));
+    expect(events).toContainEqual(expect.objectContaining({ gaps: [{ partition: 0, from: 5n, to: 89n }] }));
+  });
+
+  it("is an error when the user asked for it", () => {
+    const core = new LiveCore(() => 1);
+    connect(core);
+    core.addTail("t1", { topic: "orders", start: { offsets: { "0": "99" } }, credit: CREDIT });
+    const [event] = told(core.onFrame({ type: "error", code: "offset_out_of_range", message: "gone", id: "t1" }));
+    expect(event).toMatchObject({ kind: "failed", willRetry: false });
   });
 });
 

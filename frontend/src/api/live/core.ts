@@ -59,8 +59,10 @@ const BACKOFF_FIRST_MS = 500;
 const BACKOFF_MAX_MS = 15_000;
 const RETRY_SUBSCRIPTION_MS = 1_500;
 const CLOSE_DRAINING = 4503;
-/** 44xx means "do not come back as you are", but for a slow hello and for a quota. */
-const isFinalClose = (code: number): boolean => code >= 4400 && code < 4500 && code !== 4408 && code !== 4429;
+/** 44xx means "do not come back as you are". A slow hello or a quota passes; for a refused ticket we bring a new one. */
+const RETRYABLE_CLOSES = [4401, 4408, 4429];
+const isFinalClose = (code: number): boolean => code >= 4400 && code < 4500 && !RETRYABLE_CLOSES.includes(code);
+const isOutOfRange = (code: string | number): boolean => /out_of_range/i.test(String(code));
 
 export class LiveCore {
   phase: Phase = "idle";
@@ -207,7 +209,9 @@ export class LiveCore {
     const subscription = id === undefined ? undefined : this.subscriptions.get(id);
     if (id === undefined || !subscription) return [];
     subscription.sub = null;
-    const willRetry = frame.retryable === true;
+    // Retention, or a topic made anew, took the place where we wanted to go on: go on at the end, and mark the gap.
+    const isLost = subscription.kind === "tail" && isOutOfRange(frame.code) && subscription.position.loseResume();
+    const willRetry = frame.retryable === true || isLost;
     const told: Effect = { do: "tell", id, event: { kind: "failed", message: frame.message, willRetry } };
     return willRetry ? [told, { do: "retry", id, ms: RETRY_SUBSCRIPTION_MS }] : [told];
   }

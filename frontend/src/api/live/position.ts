@@ -11,15 +11,24 @@ export interface Gap {
 
 export class TailPosition {
   private readonly next = new Map<number, bigint>();
+  private isResumable = true;
 
   /** Where to subscribe now: the wish of the user at first, after that the offset behind the last one received. */
   resumeStart(wished: Start): Start {
     if (this.next.size === 0) return wished;
+    if (!this.isResumable) return "latest";
     return { offsets: Object.fromEntries([...this.next].map(([p, offset]) => [String(p), offset.toString()])) };
+  }
+
+  /** The place to go on is no longer in the log. False when there was none: then the wish itself was wrong. */
+  loseResume(): boolean {
+    this.isResumable = false;
+    return this.next.size > 0;
   }
 
   /** Takes the server's positions; where it starts later than asked, retention has taken what is between. */
   onSubscribed(positions: Offsets): Gap[] {
+    this.isResumable = true;
     return Object.entries(positions).flatMap(([p, offset]) => this.moveTo(Number(p), BigInt(offset)));
   }
 

@@ -32,6 +32,6 @@ function describe(row: PartitionRow): string {
   );
   return (
     `Log start ${formatCount(row.log_start_offset)}, high watermark ${formatCount(row.high_watermark)}, ` +
-    `log end ${formatCount(row.log_end_offset)}. ${replicas.join("; ")}`
+    `log end ${row.log_end_offset === null ? "unknown" : formatCount(row.log_end_offset)}. ${replicas.join("; ")}`
   );
 }

@@ -3,7 +3,7 @@ import type { PartitionRow, Replica } from "../../api/types";
 import { Chip } from "../../components/controls";
 import { Link } from "../../components/router";
 import { OffsetRail } from "./offset-rail";
-import { recordsIn } from "./rail";
+import { logEnd, recordsIn } from "./rail";
 
 export function PartitionsTab({ topic, rows, isPushed }: { topic: string; rows: PartitionRow[]; isPushed: boolean }) {
   const largest = rows.reduce((most, row) => (recordsIn(row) > most ? recordsIn(row) : most), 1n);
@@ -78,10 +78,10 @@ function PartitionLine({ topic, row, largest }: { topic: string; row: PartitionR
         {formatCount(row.high_watermark)}
       </td>
       <td className="num" data-label="LEO">
-        {formatCount(row.log_end_offset)}
+        {row.log_end_offset === null ? <Unknown /> : formatCount(row.log_end_offset)}
       </td>
       <td className="num" data-label="Size">
-        {formatBytes(row.size_bytes)}
+        {row.size_bytes === null ? <Unknown /> : formatBytes(row.size_bytes)}
       </td>
       <td className="num" data-label="Leader">
         {row.leader < 0 ? <Chip tone="bad">none</Chip> : row.leader}
@@ -100,8 +100,16 @@ function PartitionLine({ topic, row, largest }: { topic: string; row: PartitionR
   );
 }
 
+function Unknown() {
+  return (
+    <span className="muted" title="Comes with the broker's next telemetry">
+      –
+    </span>
+  );
+}
+
 function ReplicaChip({ replica, row }: { replica: Replica; row: PartitionRow }) {
-  const behind = replica.log_end_offset === null ? null : BigInt(row.log_end_offset) - BigInt(replica.log_end_offset);
+  const behind = replica.log_end_offset === null ? null : logEnd(row) - BigInt(replica.log_end_offset);
   const lag = behind === null || behind <= 0n ? "" : ` −${formatCount(behind)}`;
   const title = replica.in_sync ? "In the in-sync set (ISR)" : "Out of sync (OSR): it does not count for writes";
   return (

@@ -34,6 +34,13 @@ describe("the offset rail", () => {
     expect(rail.ticks.map((tick) => tick.lag)).toEqual([0n, 3n]);
   });
 
+  it("draws what readers see when the end is not known", () => {
+    expect(railOf({ ...row("50", [null], "0"), log_end_offset: null }, 50n)).toMatchObject({
+      highWatermark: 1,
+      isEmpty: false,
+    });
+  });
+
   it("survives an empty partition and unknown followers", () => {
     const rail = railOf(row("7", [null, null], "7", "7"), 100n);
     expect(rail.isEmpty).toBe(true);

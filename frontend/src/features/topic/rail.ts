@@ -29,7 +29,7 @@ const LENGTH_MIN = 0.12;
 
 export function railOf(row: PartitionRow, largestCount: bigint): Rail {
   const start = toBig(row.log_start_offset);
-  const end = toBig(row.log_end_offset);
+  const end = logEnd(row);
   const place = scaleOf(row, start, end);
   return {
     length: end === start ? 1 : Math.max(LENGTH_MIN, fractionBetween(end - start, 0n, largestCount)),
@@ -70,5 +70,8 @@ function lowestOf(row: PartitionRow, end: bigint): bigint {
   const known = row.replicas.flatMap(({ log_end_offset }) => (log_end_offset === null ? [] : [toBig(log_end_offset)]));
   return [toBig(row.high_watermark), ...known].reduce((low, offset) => (offset < low ? offset : low), end);
 }
+
+/** Where the end is not known, what readers see is all there is to draw. */
+export const logEnd = (row: PartitionRow): bigint => toBig(row.log_end_offset ?? row.high_watermark);
 
 export const recordsIn = (row: PartitionRow): bigint => toBig(row.high_watermark) - toBig(row.log_start_offset);

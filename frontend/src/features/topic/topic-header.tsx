@@ -6,7 +6,7 @@ import { TrashIcon } from "../../components/icons";
 import { Link } from "../../components/router";
 import { Ago, formatDuration } from "../../components/time";
 import { TopicStatusChip } from "../../components/topic-status";
-import { recordsIn } from "./rail";
+import { logEnd, recordsIn } from "./rail";
 
 const DEFAULT_RETENTION_MS = "604800000";
 
@@ -45,7 +45,7 @@ export function TopicHeader({ topic, rows, onDelete }: HeaderProps) {
         <Fact label="Records" value={recordCount(topic, rows)} />
         <Fact label="Size" value={sizeText(topic, rows)} />
         <Fact label="Partitions" value={String(topic.partitions)} isMinor />
-        <Fact label="Copies" value={String(topic.replication_factor)} isMinor />
+        <Fact label="Copies" value={copiesText(topic, rows)} isMinor />
         <Fact label="Kept for" value={retentionText(topic)} />
         <div>
           <dt>Last write</dt>
@@ -68,7 +68,7 @@ function Fact({ label, value, isMinor }: { label: string; value: string; isMinor
 /** The topic is read now and then, its offsets every second: where they grow, somebody has just written. */
 function useLastWrite(topic: Topic, rows: PartitionRow[] | undefined): number | null {
   const [seen, setSeen] = useState<{ end: bigint | null; atMs: number | null }>({ end: null, atMs: null });
-  const end = rows?.length ? sumOf(rows.map((row) => row.log_end_offset)) : null;
+  const end = rows?.length ? rows.reduce((sum, row) => sum + logEnd(row), 0n) : null;
   useEffect(() => {
     if (end === null) return;
     setSeen((before) => ({ end, atMs: before.end !== null && end > before.end ? Date.now() : before.atMs }));
@@ -83,9 +83,14 @@ function recordCount(topic: Topic, rows: PartitionRow[] | undefined): string {
 }
 
 function sizeText(topic: Topic, rows: PartitionRow[] | undefined): string {
-  if (rows?.length) return formatBytes(sumOf(rows.map((row) => row.size_bytes)));
+  const sizes = rows?.map((row) => row.size_bytes) ?? [];
+  if (sizes.length && !sizes.includes(null)) return formatBytes(sumOf(sizes.map((size) => size ?? "0")));
   return topic.size_bytes === null ? "–" : formatBytes(topic.size_bytes);
 }
+
+/** null = the engine's default: then the partitions know. */
+const copiesText = (topic: Topic, rows: PartitionRow[] | undefined): string =>
+  String(topic.replication_factor ?? rows?.[0]?.replicas.length ?? "–");
 
 function retentionText(topic: Topic): string {
   if (topic.configs["cleanup.policy"] === "compact") return "compacted";

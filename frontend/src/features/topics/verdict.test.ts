@@ -6,7 +6,7 @@ const typed = (input: Partial<VerdictInput>): VerdictInput => ({
   answer: undefined,
   isAnswerCurrent: true,
   error: null,
-  policy: { name_pattern: "^[a-z.-]+$", max_partitions_per_topic: 24, retention_ms_max: 604_800_000 },
+  policy: { name_pattern: "^[a-z.-]+$", max_partitions_per_topic: 24, retention_ms_max: "604800000" },
   ...input,
 });
 

@@ -91,7 +91,7 @@ function policyRows(policy: Policy | undefined): VerdictRow[] {
   const rows: [string, string | null][] = [
     ["name", policy?.name_pattern ? `Matches ${policy.name_pattern}` : "Letters, digits, dot, dash, underscore"],
     ["partitions", policy?.max_partitions_per_topic ? `At most ${policy.max_partitions_per_topic} per topic` : null],
-    ["retention", policy?.retention_ms_max ? `At most ${formatDuration(policy.retention_ms_max)}` : null],
+    ["retention", policy?.retention_ms_max ? `At most ${formatDuration(Number(policy.retention_ms_max))}` : null],
   ];
   return rows.flatMap(([rule, message]) =>
     message ? [{ rule, label: ruleLabel(rule), state: "pending" as const, message }] : [],
