@@ -18,6 +18,8 @@ from control_plane.keys.models import ApiKey
 from control_plane.keys.queries import key_of, keys_of
 from control_plane.tenants.models import Role
 
+STATUSES = ["active", "revoked"]
+
 
 class ApiKeyOut(serializers.Serializer):
     id = serializers.CharField()
@@ -25,7 +27,7 @@ class ApiKeyOut(serializers.Serializer):
     created_at = serializers.DateTimeField()
     created_by = serializers.CharField()
     last_used_at = serializers.DateTimeField(allow_null=True)
-    status = serializers.ChoiceField(["active", "revoked"])
+    status = serializers.ChoiceField(STATUSES)
 
 
 class NewApiKeyOut(ApiKeyOut):
@@ -37,7 +39,9 @@ class ApiKeyIn(StrictSerializer):
 
 
 class ApiKeysView(APIView):
-    @extend_schema(parameters=[PageQuery], responses=page_serializer("ApiKeyPage", ApiKeyOut))
+    @extend_schema(
+        operation_id="api_keys_list", parameters=[PageQuery], responses=page_serializer("ApiKeyPage", ApiKeyOut)
+    )
     def get(self, request: Request) -> Response:
         query = read_query(request, PageQuery)
         return Response(page_of(keys_of(caller_of(request).tenant), key="id", query=query, show=show_key))

@@ -31,7 +31,7 @@ class AuditOut(serializers.Serializer):
 
 
 class AuditView(APIView):
-    @extend_schema(parameters=[PageQuery], responses=page_serializer("AuditPage", AuditOut))
+    @extend_schema(operation_id="audit_list", parameters=[PageQuery], responses=page_serializer("AuditPage", AuditOut))
     def get(self, request: Request) -> Response:
         query = read_query(request, PageQuery)
         entries = entries_of(caller_of(request).tenant)

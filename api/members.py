@@ -37,7 +37,9 @@ class RoleIn(StrictSerializer):
 
 
 class MembersView(APIView):
-    @extend_schema(parameters=[PageQuery], responses=page_serializer("MemberPage", MemberOut))
+    @extend_schema(
+        operation_id="members_list", parameters=[PageQuery], responses=page_serializer("MemberPage", MemberOut)
+    )
     def get(self, request: Request) -> Response:
         query = read_query(request, PageQuery)
         return Response(page_of(members_of(caller_of(request).tenant), key="id", query=query, show=show_member))

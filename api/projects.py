@@ -29,7 +29,9 @@ class ProjectIn(StrictSerializer):
 
 
 class ProjectsView(APIView):
-    @extend_schema(parameters=[PageQuery], responses=page_serializer("ProjectPage", ProjectOut))
+    @extend_schema(
+        operation_id="projects_list", parameters=[PageQuery], responses=page_serializer("ProjectPage", ProjectOut)
+    )
     def get(self, request: Request) -> Response:
         query = read_query(request, PageQuery)
         return Response(page_of(projects_of(caller_of(request).tenant), key="slug", query=query, show=show_project))

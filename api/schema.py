@@ -1,11 +1,19 @@
-"""The OpenAPI document: what drf-spectacular finds, and the async views of the gateway, which it cannot see."""
+"""The OpenAPI document: what drf-spectacular finds, what its views may answer in the bad case, and the gateway's views.
+
+The gateway's async views are no DRF views; they describe themselves in `api.gateway.schema`.
+"""
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
+
+METHODS = ("get", "post", "put", "patch", "delete")
+PROBLEM = {
+    "description": "Any error: an RFC 9457 problem document",
+    "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+}
 
 
 class CallerScheme(OpenApiAuthenticationExtension):
@@ -19,10 +27,12 @@ class CallerScheme(OpenApiAuthenticationExtension):
         ]
 
 
-def add_gateway_paths(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
-    """drf-spectacular's postprocessing hook. The gateway describes itself in `api.gateway.schema`."""
-    if importlib.util.find_spec("api.gateway.schema") is None:
-        return result
+def complete_document(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
+    """drf-spectacular's postprocessing hook."""
     from api.gateway.schema import describe_gateway
 
+    for operations in result["paths"].values():
+        for method in METHODS:
+            if method in operations:
+                operations[method]["responses"].setdefault("default", PROBLEM)
     return describe_gateway(result)

@@ -90,7 +90,9 @@ class WriteQuery(StrictSerializer):
 
 
 class TopicsView(APIView):
-    @extend_schema(parameters=[TopicsQuery], responses=page_serializer("TopicPage", TopicOut))
+    @extend_schema(
+        operation_id="topics_list", parameters=[TopicsQuery], responses=page_serializer("TopicPage", TopicOut)
+    )
     def get(self, request: Request) -> Response:
         query = read_query(request, TopicsQuery)
         topics = topics_of(caller_of(request).tenant, contains=query["q"], project=query["project"])

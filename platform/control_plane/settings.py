@@ -171,9 +171,14 @@ SPECTACULAR_SETTINGS = {
     "REDOC_DIST": "SIDECAR",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_NAME_OVERRIDES": {
+        "TopicStatus": "control_plane.topics.models.State",
+        "Role": "control_plane.tenants.models.Role",
+        "ApiKeyStatus": "api.api_keys.STATUSES",
+    },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "api.schema.add_gateway_paths",
+        "api.schema.complete_document",
     ],
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+from django.core.management import call_command
 from openapi_spec_validator import validate
 
 from api.urls import urlpatterns
@@ -18,6 +20,11 @@ def test_the_document_is_valid_openapi_3_1_and_names_every_resource(db: None) ->
     for pattern in urlpatterns:
         route = str(pattern.pattern).replace("str:", "").replace("int:", "")
         assert route in described or route in ("schema", "docs"), route
+
+
+def test_the_document_is_made_without_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("spectacular", "--fail-on-warn", "--file", "/dev/null")
+    assert "Warning" not in capsys.readouterr().err
 
 
 def test_both_ways_to_sign_in_are_described(db: None) -> None:
