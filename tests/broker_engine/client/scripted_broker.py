@@ -122,7 +122,7 @@ class ScriptedBroker:
                 return
             assert isinstance(made, Message)
             answer = made
-        stream.send(frame(encode_response(header.correlation_id, answer, version)))  # type: ignore[arg-type]
+        stream.send(frame(encode_response(header.correlation_id, answer, version)))
 
     def _versions(self, version: int) -> tuple[Message, int]:
         if version > self._api_versions_max:

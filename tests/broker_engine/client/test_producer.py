@@ -126,7 +126,7 @@ async def test_keyless_records_spread_over_the_partitions_batch_by_batch(client:
     assert switches < 150, "several records stay together before the next partition is chosen"
 
 
-async def test_a_thousand_tasks_share_one_producer(client: Client, make_topic: MakeTopic) -> None:
+async def test_a_thousand_sends_from_a_hundred_tasks_share_one_producer(client: Client, make_topic: MakeTopic) -> None:
     """Safe to share within one loop: each record arrives once, each task's records in its own order."""
     topic = await make_topic(partitions=4)
     task_count, records_per_task = 100, 10
