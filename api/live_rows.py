@@ -29,5 +29,5 @@ def live_figures(topic: Topic) -> dict[str, Any]:
 def _rows(topic: Topic) -> tuple[Any, ...]:
     """Only a whole set of rows counts, and only those of this very topic, not of one deleted under the same name."""
     rows = live.snapshot.topic(topic.tenant_id, topic.name)
-    own = tuple(row for row in rows if row.topic_id == str(topic.topic_id))
+    own = tuple(row for row in rows if row.topic_id == topic.kafka_id)
     return own if len(own) == topic.partitions else ()

@@ -45,7 +45,7 @@ class TopicOut(serializers.Serializer):
     configs = serializers.DictField(child=serializers.CharField())
     status = serializers.ChoiceField(State.values)
     status_detail = serializers.CharField()
-    topic_id = serializers.UUIDField(allow_null=True)
+    topic_id = serializers.CharField(allow_null=True, help_text="As Kafka's tools write it")
     created_at = serializers.DateTimeField()
     created_by = serializers.CharField()
     record_count = serializers.CharField(allow_null=True, help_text="int64 as text; null: not known now")
@@ -159,7 +159,7 @@ def show_topic(topic: Topic) -> dict[str, Any]:
         "configs": topic.configs,
         "status": topic.state,
         "status_detail": topic.status_detail,
-        "topic_id": topic.topic_id,
+        "topic_id": topic.kafka_id,
         "created_at": topic.created_at,
         "created_by": topic.created_by,
         **live_figures(topic),
