@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from broker_engine.client.admin import CredentialChange, TenantChange
-from broker_engine.client.credentials import make_verifiers, new_secret
 
-from broker_engine.client import Admin, Client, ClientConfig, PlainCredentials
+from broker_engine.client import Admin, Client, ClientConfig, Credential, PlainCredentials, Tenant, raise_errors
+from broker_engine.client.credentials import make_verifiers, new_secret
 from tests.broker_engine.broker_process import BrokerProcess
 
 
@@ -59,13 +58,14 @@ async def provision(broker: BrokerProcess) -> dict[str, tuple[str, str]]:
     await client.start()
     try:
         admin = Admin(client)
-        await admin.alter_tenants([TenantChange(tenant_id=name, cluster_id=f"lkc-{name}") for name in TENANTS])
+        tenants = [Tenant(tenant_id=name, cluster_id=f"lkc-{name}") for name in TENANTS]
+        raise_errors(await admin.alter_tenants(tenants))
         keys = {name: (f"key-{name}", new_secret()) for name in TENANTS}
         changes = [
-            CredentialChange(username=key, tenant_id=name, principal=key, verifiers=make_verifiers(secret))
+            Credential(username=key, tenant_id=name, principal=key, verifiers=make_verifiers(secret))
             for name, (key, secret) in keys.items()
         ]
-        await admin.alter_credentials(changes)
+        raise_errors(await admin.alter_credentials(changes))
         return keys
     finally:
         await client.close()
