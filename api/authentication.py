@@ -103,10 +103,12 @@ def client_address(request: HttpRequest) -> str:
 
 def _by_key(request: HttpRequest) -> Caller:
     key_id, secret = _basic_pair(request.headers["Authorization"])
-    address = client_address(request)
-    throttle.check(key_id, address)
     key = active_key(key_id)
     if not _secrets.is_right(key or _nobody, secret) or key is None:
+        # Only wrong secrets are slowed down: 256 random bits cannot be guessed, and one stale job on a host must not
+        # lock out the others that have the key right.
+        address = client_address(request)
+        throttle.check(key_id, address)
         throttle.failed(key_id, address)
         raise ProblemError(problems.unauthenticated("The API key or its secret is wrong", challenge=BASIC_CHALLENGE))
     named = request.headers.get(TENANT_HEADER)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,10 +12,10 @@ from tests.api.rest import Rest
 
 
 @pytest.fixture
-def snapshot(monkeypatch: pytest.MonkeyPatch) -> Iterator[Snapshot]:
+def snapshot(monkeypatch: pytest.MonkeyPatch) -> Snapshot:
     fresh = Snapshot()
     monkeypatch.setattr(live, "snapshot", fresh)
-    yield fresh
+    return fresh
 
 
 def tell(snapshot: Snapshot, topic_id: str, partition: int, high_watermark: int, last_append_ms: int = 0) -> None:

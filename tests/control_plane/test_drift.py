@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from control_plane.audit.models import AuditEntry
 from control_plane.drift.tasks import mend_drift
+from control_plane.engine.factory import engine_in_place
 from control_plane.engine.interface import TenantView, TopicName
 from control_plane.keys.actions import create_key, revoke_key
-from control_plane.topics.actions import create_topic, delete_topic
+from control_plane.topics.actions import change_topic, create_topic, delete_topic
 from control_plane.topics.models import Origin, State, Topic
 from tests.control_plane.memory_engine import MemoryEngine
 from tests.control_plane.world import House, Queue
@@ -66,13 +67,30 @@ def test_a_topic_that_vanishes_during_the_run_is_not_adopted(demo: House) -> Non
             self.topics.clear()
             return views
 
-    from control_plane.engine.factory import engine_in_place
-
     engine = Vanishing()
     engine.born("demo", "ghost")
     with engine_in_place(engine):
         mend_drift()
     assert not Topic.objects.exists()
+
+
+def test_a_list_that_is_older_than_a_change_does_not_undo_it(demo: House, engine: MemoryEngine) -> None:
+    topic = make_orders(demo, configs={"retention.ms": "1000"})
+
+    class Slow(MemoryEngine):
+        """Between the list and what is made of it, the topic is changed over REST."""
+
+        def describe_topics(self, *, timeout_s: float) -> list:  # type: ignore[type-arg]
+            views = super().describe_topics(timeout_s=timeout_s)
+            change_topic(actor="dev", topic=topic, configs={"retention.ms": "2000"})
+            return views
+
+    slow = Slow(topics=engine.topics, shown=engine.shown, tenants=engine.tenants)
+    with engine_in_place(slow):
+        assert mend_drift() == 0
+    assert Topic.objects.get().configs == {"retention.ms": "2000"}
+    assert slow.topics[ORDERS].configs == {"retention.ms": "2000"}
+    assert not AuditEntry.objects.filter(actor="kafka-client").exists()
 
 
 def test_a_change_by_a_kafka_client_inside_the_policy_is_taken_over(demo: House, engine: MemoryEngine) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from control_plane.audit.models import AuditEntry
+from control_plane.engine.factory import engine_in_place
 from control_plane.engine.interface import TopicName
 from control_plane.refusals import Conflict, Invalid, PolicyViolation, RefusedByEngine
 from control_plane.tenants.actions import create_project
@@ -134,8 +135,6 @@ def test_an_outcome_for_an_older_wish_does_not_close_a_newer_one(demo: House, en
         def wait_until_shown(self, name: TopicName, partitions: int, *, timeout_s: float) -> bool:
             Topic.objects.filter(name=name.name, generation=1).update(generation=2, partitions=5, state="updating")
             return super().wait_until_shown(name, partitions, timeout_s=timeout_s)
-
-    from control_plane.engine.factory import engine_in_place
 
     with engine_in_place(ChangesUnderway()):
         topic = make_orders(demo, partitions=1)

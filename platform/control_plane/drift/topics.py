@@ -26,7 +26,7 @@ from control_plane.tenants.policy import policy_in_force
 from control_plane.topics.actions import facts
 from control_plane.topics.models import Origin, State, Topic
 from control_plane.topics.queries import quota_of
-from control_plane.topics.reconcile import IN_REQUEST_S, fulfils, reconcile
+from control_plane.topics.reconcile import IN_REQUEST_S, fulfils, name_of, reconcile
 from control_plane.topics.rules import Proposal, judge
 
 log = logging.getLogger(__name__)
@@ -37,27 +37,29 @@ KAFKA_CLIENT = "kafka-client"  # the actor of what a tenant's own Kafka client d
 def mend_topics(engine: Engine, deadline: Deadline) -> int:
     """How many topics were found adrift."""
     # The engine is asked first: a wish is always written before its topic, so a row that we read later can miss
-    # nothing that the engine showed, except for rows removed meanwhile, which `_adopt` looks at once more.
+    # nothing that the engine showed. The rest of what this list says may be old by the time it is looked at: it only
+    # tells where to look again.
     there = {view.name: view for view in engine.describe_topics(timeout_s=deadline.left_s())}
     rows = list(Topic.objects.select_related("tenant", "project"))
-    known = {TopicName(row.tenant_id, row.name) for row in rows}
-    count = sum(_mend_row(row, there.get(TopicName(row.tenant_id, row.name)), deadline) for row in rows)
+    known = {name_of(row) for row in rows}
+    count = sum(_mend_row(row, there.get(name_of(row)), engine, deadline) for row in rows)
     return count + sum(_adopt(name, engine, deadline) for name in sorted(set(there) - known))
 
 
-def _mend_row(row: Topic, view: TopicView | None, deadline: Deadline) -> bool:
-    deadline.left_s()
-    if row.state == State.FAILED:
+def _mend_row(row: Topic, view: TopicView | None, engine: Engine, deadline: Deadline) -> bool:
+    if row.state == State.FAILED or (not row.is_open_wish and _is_settled(row, view)):
         return False
-    if row.is_open_wish or view is None:
-        reconcile(row.pk, budget_s=IN_REQUEST_S)
-        return True
-    if fulfils(view, row) and view.topic_id == row.topic_id:
+    # Asked after the row was read: a difference to that very generation of the wish is real.
+    now = engine.describe_topic(name_of(row), timeout_s=deadline.left_s())
+    if not row.is_open_wish and _is_settled(row, now):
         return False
-    if not _follow(row, view):
-        log.warning("topic %s was changed beyond its policy: put back", row)
+    if row.is_open_wish or now is None or not _follow(row, now):
         reconcile(row.pk, budget_s=IN_REQUEST_S)
     return True
+
+
+def _is_settled(row: Topic, view: TopicView | None) -> bool:
+    return view is not None and fulfils(view, row) and view.topic_id == row.topic_id
 
 
 def _follow(row: Topic, view: TopicView) -> bool:
@@ -68,6 +70,7 @@ def _follow(row: Topic, view: TopicView) -> bool:
         proposal = Proposal(row.name, view.partitions, None, view.configs, partitions_now=view.partitions)
     verdicts = judge(proposal, policy_in_force(row.tenant, row.project), quota_of(row.tenant))
     if not all(verdict.ok for verdict in verdicts):
+        log.warning("topic %s was changed beyond its policy: put back", row)
         return False
     before = facts(row)
     with transaction.atomic():
