@@ -5,17 +5,14 @@ retention answers in a thread as well; release every FileRange of a read. Openin
 thread. After a disk error that leaves the file's state unknown the log is offline: every call then answers
 KAFKA_STORAGE_ERROR and no file is synced again.
 
-Left for issue 4: compaction, transaction index, producer snapshots, recovery-point and log-start checkpoints (both come
-in and go out by `open`'s arguments until then), recompression.
+The recovery point and the log's start come in by `open`'s arguments: their checkpoints are the broker's, one for all.
+Left out: recompression to the topic's `compression.type`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
 from uuid import UUID
 
 from broker_engine.clock import Clock
@@ -27,30 +24,16 @@ from broker_engine.log.file_seam import FileRange, Files
 from broker_engine.log.flush import FlushJob
 from broker_engine.log.layout import check_topic_id, create_segment, make_partition_dir, remove_partition_dir
 from broker_engine.log.recovery import LoadedLog, load_log, reload_active
+from broker_engine.log.results import AppendResult, LogRead, storage_error, storage_errors
 from broker_engine.log.retention import DeletedSegment, expired_count
 from broker_engine.log.segment import Segment
+from broker_engine.log.snapshots import SnapshotFiles
 from broker_engine.log.timestamps import TimestampOffset
 from broker_engine.records.builder import stamp_append_time
+from broker_engine.records.control import TxnMarker, read_marker
 from broker_engine.records.header import HEADER_SIZE_BYTES, NO_TIMESTAMP, BatchHeader, pack_header
 
-
-class AppendResult(NamedTuple):
-    base_offset: int
-    last_offset: int
-    log_append_time_ms: int
-    """-1 where the records keep the producer's time."""
-
-
-@dataclass(slots=True)
-class LogRead:
-    ranges: list[FileRange]
-    size_bytes: int
-    first_offset: int
-    """Of the first batch answered, which may begin below what was asked for."""
-
-    def release(self) -> None:
-        for file_range in self.ranges:
-            file_range.release()
+__all__ = ["AppendResult", "LogRead", "PartitionLog"]
 
 
 class PartitionLog:
@@ -64,8 +47,11 @@ class PartitionLog:
         self.is_offline = False
         """A disk error left the files in an unknown state."""
         self.is_closed = False
+        self.pack_producers: Callable[[], bytes] | None = None
+        """Set by the owner: what producers did below the log's end, to be kept at each roll and at `close`."""
         self._files = files
         self._clock = clock
+        self._snapshots = SnapshotFiles(files, directory)
         self._segments = segments
         self._bases = [segment.base_offset for segment in segments]
         self._epochs = loaded.epochs
@@ -87,7 +73,7 @@ class PartitionLog:
         log_start_offset: int = 0,
     ) -> PartitionLog:
         """Make or recover the log in `directory`. Blocks; what it answers as durable was synced."""
-        with _storage_errors():
+        with storage_errors():
             changed_dirs = make_partition_dir(files, directory)
             check_topic_id(files, directory, topic_id)
             loaded = load_log(files, directory, config, recovery_point=recovery_point)
@@ -96,6 +82,9 @@ class PartitionLog:
                 changed_dirs.append(directory)
             log = cls(files, directory, config, clock, loaded)
             log.log_start_offset = min(max(log.log_start_offset, log_start_offset), log.log_end_offset)
+            if log._snapshots.remove_above(log.log_end_offset):
+                files.sync_dir(directory)
+            log._snapshots.remove_strays(log._bases)
             log._unsynced_dirs = dict.fromkeys(changed_dirs)
             if loaded.have_epochs_changed:
                 log._write_epochs()
@@ -145,7 +134,7 @@ class PartitionLog:
             position = segment.size_bytes
             self._write(segment, [pack_header(stored), payload], header.size_bytes)
         except OSError as error:
-            raise _storage_error(error) from error
+            raise storage_error(error) from error
         segment.observe(position, stored, append_ms=now_ms, index_interval_bytes=self.config.index_interval_bytes)
         self._unsynced[segment] = None
         return AppendResult(
@@ -200,10 +189,15 @@ class PartitionLog:
             return active
         new = create_segment(self._files, self.directory, active.end_offset, self._clock.now_ms())
         active.seal()
+        self._write_snapshot()
         self._segments.append(new)
         self._bases.append(new.base_offset)
         self._unsynced_dirs[self.directory] = None
         return new
+
+    def _write_snapshot(self) -> None:
+        if self.pack_producers is not None:
+            self._snapshots.write(self.log_end_offset, self.pack_producers())
 
     # --- reading
 
@@ -224,7 +218,7 @@ class PartitionLog:
         try:
             return self._read(offset, max_bytes, end_offset, at_least_one=at_least_one)
         except OSError as error:  # not the context manager: this is the hot path
-            raise _storage_error(error) from error
+            raise storage_error(error) from error
 
     def _read(self, offset: int, max_bytes: int, end_offset: int, *, at_least_one: bool) -> LogRead:
         for segment in self._segments_from(offset):
@@ -244,10 +238,25 @@ class PartitionLog:
         return self._segments[max(0, bisect_right(self._bases, offset) - 1) :]
 
     def iter_headers(self) -> Iterator[BatchHeader]:
-        """Every batch header in order: from these the owner rebuilds what producers did. Blocks: in a thread."""
-        for segment in self._segments:
-            for batch in segment.batches_near(segment.base_offset):
-                yield batch.header
+        """Every batch header in order. Blocks: in a thread."""
+        return (header for header, _ in self.iter_batches(0))
+
+    def iter_batches(self, start_offset: int) -> Iterator[tuple[BatchHeader, TxnMarker | None]]:
+        """Every batch from the one that holds `start_offset`: with them the owner brings a snapshot up to date.
+
+        Blocks: in a thread.
+        """
+        for segment in self._segments_from(start_offset):
+            for batch in segment.batches_near(start_offset):
+                header = batch.header
+                if header.last_offset >= start_offset:
+                    is_marker = header.is_control and header.is_transactional
+                    yield header, read_marker(segment.read_batch(batch)) if is_marker else None
+
+    def producer_snapshots(self) -> Iterator[tuple[int, bytes]]:
+        """(offset, bytes) of each stored snapshot, newest first. Blocks: in a thread."""
+        with storage_errors():
+            yield from self._snapshots.newest_first()
 
     # --- looking up
 
@@ -257,7 +266,7 @@ class PartitionLog:
         The owner may go on meanwhile; a segment that retention takes away under it answers a (retriable) storage error.
         """
         self._check_online()
-        with _storage_errors():
+        with storage_errors():
             return timestamps.first_at_or_after(
                 list(self._segments),
                 timestamp_ms,
@@ -269,7 +278,7 @@ class PartitionLog:
     def max_timestamp_offset(self, end_offset: int | None = None) -> TimestampOffset | None:
         """The record with the highest timestamp below `end_offset`. May decompress a batch: in a thread."""
         self._check_online()
-        with _storage_errors():
+        with storage_errors():
             return timestamps.highest(
                 list(self._segments),
                 start_offset=self.log_start_offset,
@@ -312,7 +321,7 @@ class PartitionLog:
             return self.durable_end_offset  # its files may be gone by now: no error of theirs matters
         if job.error is not None:
             self._go_offline()
-            raise _storage_error(job.error) from job.error
+            raise storage_error(job.error) from job.error
         self.durable_end_offset = max(self.durable_end_offset, min(job.end_offset, self.log_end_offset))
         return self.durable_end_offset
 
@@ -323,7 +332,7 @@ class PartitionLog:
         self._check_online()
         limit = self.log_end_offset if high_watermark is None else high_watermark
         count = expired_count(self._segments, self.config, now_ms, limit, self.log_start_offset)
-        with _storage_errors():
+        with storage_errors():
             if count == len(self._segments):
                 self.roll()
             return self._take_out(count)
@@ -335,7 +344,7 @@ class PartitionLog:
             raise BrokerError(ErrorCode.OFFSET_OUT_OF_RANGE, f"the log ends at {self.log_end_offset}")
         self.log_start_offset = max(self.log_start_offset, offset)
         count = max(0, bisect_right(self._bases, self.log_start_offset) - 1)
-        with _storage_errors():
+        with storage_errors():
             return self._take_out(count)
 
     def _take_out(self, count: int) -> list[DeletedSegment]:
@@ -361,11 +370,12 @@ class PartitionLog:
                 self._bases.pop()
                 self._unsynced.pop(last, None)
                 DeletedSegment.take_out(last, self._files).remove()
+            self._snapshots.remove_above(offset)
             self._files.sync_dir(self.directory)  # a gap in the middle of a log must not be possible
             self._truncate_active(offset)
         except OSError as error:
             self._go_offline()  # some files are cut, some are not
-            raise _storage_error(error) from error
+            raise storage_error(error) from error
 
     def _truncate_active(self, offset: int) -> None:
         cut = self._segments[-1]
@@ -390,9 +400,10 @@ class PartitionLog:
         remove_partition_dir(self._files, directory)
 
     def close(self) -> None:
-        """Write the active segment's indexes and let go of the files. Does not sync: flush before, if that matters."""
+        """Write the caches and let go of the files. Does not sync: flush before, if that matters."""
         if not self.is_offline and not self.is_closed:
             self._segments[-1].seal()
+            self._write_snapshot()
         self.is_closed = True
         self._close_segments()
 
@@ -411,15 +422,3 @@ class PartitionLog:
 
     def _path(self, name: str) -> str:
         return f"{self.directory}/{name}"
-
-
-@contextmanager
-def _storage_errors() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise _storage_error(error) from error
-
-
-def _storage_error(error: OSError) -> BrokerError:
-    return BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log's disk failed: {error.strerror}")

@@ -16,7 +16,9 @@ from broker_engine.records.header import NO_TIMESTAMP, BatchHeader
 LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
 TIME_INDEX_SUFFIX = ".timeindex"
-SEGMENT_SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, ".txnindex", ".snapshot")
+TXN_INDEX_SUFFIX = ".txnindex"
+SNAPSHOT_SUFFIX = ".snapshot"
+SEGMENT_SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, SNAPSHOT_SUFFIX)
 DELETED_SUFFIX = ".deleted"
 RELATIVE_OFFSET_MAX = (1 << 31) - 1
 
@@ -116,6 +118,9 @@ class Segment:
     def locate(self, offset: int) -> ScannedBatch | None:
         """The first batch that ends at or above `offset`; None if there is none in this segment."""
         return find_batch(self.handle, self._position_near(offset), offset)
+
+    def read_batch(self, batch: ScannedBatch) -> bytes:
+        return self.handle.pread(batch.header.size_bytes, batch.position)
 
     def batches_near(self, offset: int) -> Iterator[ScannedBatch]:
         """Batches in order, from the last indexed one that does not begin after `offset`."""

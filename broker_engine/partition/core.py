@@ -6,13 +6,15 @@ Seats left for replication: `isr` and `replicas` stay for a leader's term, and o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 from broker_engine.errors import BrokerError, ErrorCode
+from broker_engine.partition.producer_snapshot import pack_snapshot, parse_snapshot
 from broker_engine.partition.producers import EXPIRATION_MS_DEFAULT, PRODUCERS_MAX_DEFAULT, ProducerStates
+from broker_engine.records.control import TxnMarker
 from broker_engine.records.header import NO_TIMESTAMP, BatchHeader
 
 ACKS_ALL = -1
@@ -113,6 +115,32 @@ class PartitionCore:
         """Learn from the stored log what producers did. They count as seen now: batch times are the clients' word."""
         for header in headers:
             self.producers.record(header, header.base_offset, now_ms)
+
+    def restore(
+        self,
+        snapshots: Iterable[tuple[int, bytes]],
+        batches_from: Callable[[int], Iterable[tuple[BatchHeader, TxnMarker | None]]],
+        now_ms: int,
+    ) -> int:
+        """Learn what producers did from the first readable snapshot and the batches behind it.
+
+        `snapshots` are (offset, bytes), newest first; each covers what is below its offset. Answers where the replay
+        began: 0 without a snapshot.
+        """
+        start_offset = 0
+        for offset, data in snapshots:
+            entries = parse_snapshot(data)
+            if entries is not None:
+                self.producers.restore(entries, now_ms)
+                start_offset = offset
+                break
+        for header, marker in batches_from(start_offset):
+            self.producers.record(header, header.base_offset, now_ms, marker)
+        return start_offset
+
+    def pack_producers(self) -> bytes:
+        """A snapshot of what producers did below the log's end."""
+        return pack_snapshot(list(self.producers.entries()))
 
     def check_leader_epoch(self, current_leader_epoch: int) -> None:
         """A client's or follower's idea of the leader epoch; negative asks for no check."""

@@ -7,14 +7,19 @@ and beyond a number of them the one idle longest goes. A forgotten producer may 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from broker_engine.errors import BrokerError, ErrorCode
-from broker_engine.records.header import NO_SEQUENCE, SEQUENCE_END, BatchHeader
+from broker_engine.partition.producer_snapshot import ProducerEntry
+from broker_engine.records.control import TxnMarker
+from broker_engine.records.header import NO_SEQUENCE, NO_TIMESTAMP, SEQUENCE_END, BatchHeader
 
 REMEMBERED_BATCHES = 5
 EXPIRATION_MS_DEFAULT = 24 * 3600 * 1000
 PRODUCERS_MAX_DEFAULT = 20_000
+NO_COORDINATOR_EPOCH = -1
+NO_OFFSET = -1
 
 
 class BatchMetadata(NamedTuple):
@@ -25,13 +30,26 @@ class BatchMetadata(NamedTuple):
     timestamp: int
 
 
+class EndedTransaction(NamedTuple):
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    """Of its marker."""
+    last_stable_offset: int
+    """After it: where the oldest transaction that is still open began, else behind the marker."""
+    is_aborted: bool
+
+
 class Producer:
-    __slots__ = ("batches", "epoch", "last_seen_ms")
+    __slots__ = ("batches", "coordinator_epoch", "epoch", "last_seen_ms", "last_timestamp", "txn_first_offset")
 
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
         self.batches: deque[BatchMetadata] = deque(maxlen=REMEMBERED_BATCHES)
         self.last_seen_ms = 0
+        self.last_timestamp = NO_TIMESTAMP
+        self.coordinator_epoch = NO_COORDINATOR_EPOCH
+        self.txn_first_offset = NO_OFFSET
 
     @property
     def last_sequence(self) -> int:
@@ -50,6 +68,8 @@ class ProducerStates:
         self._producers_max = producers_max
         self._producers: OrderedDict[int, Producer] = OrderedDict()
         """Longest idle first."""
+        self._open_transactions: dict[int, int] = {}
+        """Where each producer's open transaction began, oldest first."""
 
     def __len__(self) -> int:
         return len(self._producers)
@@ -69,15 +89,19 @@ class ProducerStates:
         _check_new_epoch(producer, header)
         return None
 
-    def record(self, header: BatchHeader, base_offset: int, now_ms: int) -> None:
-        """Take note of a batch that is in the log now, from a produce or from a recovery."""
+    def record(
+        self, header: BatchHeader, base_offset: int, now_ms: int, marker: TxnMarker | None = None
+    ) -> EndedTransaction | None:
+        """Take note of a batch that is in the log now, from a produce or from a recovery.
+
+        A control batch comes with its marker; the answer is the transaction that it ended, if one was open.
+        """
         if not header.has_producer_id:
-            return
-        producer = self._producers.get(header.producer_id)
-        if producer is None or producer.epoch != header.producer_epoch:
-            producer = self._producers[header.producer_id] = Producer(header.producer_epoch)
+            return None
+        producer = self._producer_of(header)
         self._producers.move_to_end(header.producer_id)
         producer.last_seen_ms = now_ms
+        producer.last_timestamp = header.max_timestamp
         if header.base_sequence != NO_SEQUENCE:  # control batches have none
             last_offset = base_offset + header.last_offset_delta
             producer.batches.append(
@@ -86,7 +110,74 @@ class ProducerStates:
                 )
             )
         if len(self._producers) > self._producers_max:
-            self._producers.popitem(last=False)
+            self._drop_longest_idle()
+        if not header.is_transactional:
+            return None
+        return self._note_transaction(producer, header, base_offset, marker)
+
+    def _producer_of(self, header: BatchHeader) -> Producer:
+        known = self._producers.get(header.producer_id)
+        if known is not None and known.epoch == header.producer_epoch:
+            return known
+        producer = self._producers[header.producer_id] = Producer(header.producer_epoch)
+        if known is not None:
+            # A marker that raises the epoch ends the transaction that the lower epoch began.
+            producer.txn_first_offset = known.txn_first_offset
+            producer.coordinator_epoch = known.coordinator_epoch
+        return producer
+
+    def _note_transaction(
+        self, producer: Producer, header: BatchHeader, base_offset: int, marker: TxnMarker | None
+    ) -> EndedTransaction | None:
+        producer_id = header.producer_id
+        if not header.is_control:
+            if producer.txn_first_offset == NO_OFFSET:
+                producer.txn_first_offset = self._open_transactions[producer_id] = base_offset
+            return None
+        if marker is None:
+            return None
+        first_offset, producer.txn_first_offset = producer.txn_first_offset, NO_OFFSET
+        producer.coordinator_epoch = marker.coordinator_epoch
+        self._open_transactions.pop(producer_id, None)
+        if first_offset == NO_OFFSET:
+            return None
+        oldest = self.first_open_offset
+        stable = base_offset + 1 if oldest is None else oldest
+        return EndedTransaction(producer_id, first_offset, base_offset, stable, is_aborted=not marker.is_commit)
+
+    @property
+    def first_open_offset(self) -> int | None:
+        """Where the oldest open transaction began."""
+        return next(iter(self._open_transactions.values()), None)
+
+    def entries(self) -> Iterator[ProducerEntry]:
+        """Everything known, for a snapshot. Each producer's newest batch comes last."""
+        for producer_id, producer in self._producers.items():
+            yield from _entries_of(producer_id, producer)
+
+    def restore(self, entries: Iterable[ProducerEntry], now_ms: int) -> None:
+        """Know what the entries say and nothing else. All count as seen now: batch times are the clients' word."""
+        self._producers.clear()
+        for entry in entries:
+            producer = self._producers.get(entry.producer_id)
+            if producer is None or producer.epoch != entry.producer_epoch:
+                producer = self._producers[entry.producer_id] = Producer(entry.producer_epoch)
+            producer.last_seen_ms = now_ms
+            producer.last_timestamp = entry.timestamp
+            producer.coordinator_epoch = entry.coordinator_epoch
+            producer.txn_first_offset = entry.txn_first_offset
+            _restore_batch(producer, entry)
+        opened = ((p.txn_first_offset, number) for number, p in self._producers.items() if p.txn_first_offset >= 0)
+        self._open_transactions = {number: first_offset for first_offset, number in sorted(opened)}
+        for _ in range(len(self._producers) - self._producers_max):
+            self._drop_longest_idle()
+
+    def _drop_longest_idle(self) -> None:
+        """But none with an open transaction: nobody could end it, and the bound is exceeded rather."""
+        idle = (number for number, producer in self._producers.items() if producer.txn_first_offset == NO_OFFSET)
+        producer_id = next(idle, None)
+        if producer_id is not None:
+            del self._producers[producer_id]
 
     def expire(self, now_ms: int) -> int:
         """Forget producers that were idle for too long. Answers how many."""
@@ -95,9 +186,41 @@ class ProducerStates:
             longest_idle = next(iter(self._producers.values()))
             if now_ms - longest_idle.last_seen_ms <= self.expiration_ms:
                 break
+            if longest_idle.txn_first_offset != NO_OFFSET:
+                # Its open transaction keeps it.
+                longest_idle.last_seen_ms = now_ms
+                self._producers.move_to_end(next(iter(self._producers)))
+                continue
             self._producers.popitem(last=False)
             count += 1
         return count
+
+
+def _entries_of(producer_id: int, producer: Producer) -> Iterator[ProducerEntry]:
+    def entry(last_sequence: int, last_offset: int, delta: int, timestamp: int) -> ProducerEntry:
+        epochs = (producer.coordinator_epoch, producer.txn_first_offset)
+        return ProducerEntry(producer_id, producer.epoch, last_sequence, last_offset, delta, timestamp, *epochs)
+
+    for batch in producer.batches:
+        delta = batch.last_offset - batch.base_offset
+        yield entry(batch.last_sequence, batch.last_offset, delta, batch.timestamp)
+    if not producer.batches:
+        yield entry(NO_SEQUENCE, NO_OFFSET, 0, producer.last_timestamp)
+    elif producer.batches[-1].timestamp != producer.last_timestamp:
+        # A marker came later: the last batch once more, with the time that Kafka keeps.
+        last = producer.batches[-1]
+        yield entry(last.last_sequence, last.last_offset, last.last_offset - last.base_offset, producer.last_timestamp)
+
+
+def _restore_batch(producer: Producer, entry: ProducerEntry) -> None:
+    is_known = bool(producer.batches) and producer.batches[-1].last_offset == entry.last_offset
+    if entry.last_sequence == NO_SEQUENCE or is_known:
+        return
+    first_sequence = (entry.last_sequence - entry.offset_delta) % SEQUENCE_END
+    base_offset = entry.last_offset - entry.offset_delta
+    producer.batches.append(
+        BatchMetadata(first_sequence, entry.last_sequence, base_offset, entry.last_offset, entry.timestamp)
+    )
 
 
 def _check_sequence(producer: Producer, header: BatchHeader) -> BatchMetadata | None:
