@@ -12,6 +12,7 @@ from broker_engine.handlers.api import Api, Call, Scope
 from broker_engine.handlers.topics import check_leader_epoch, find_topic, led_partition
 from broker_engine.ids import NO_TOPIC_ID
 from broker_engine.log.timestamps import TimestampOffset
+from broker_engine.metadata.decision import repeated
 from broker_engine.server.local_partition import LocalPartition
 from broker_engine.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -53,11 +54,11 @@ def refuse(request: ListOffsetsRequest, error: BrokerError) -> ListOffsetsRespon
 
 
 async def _answer_topic(topic: ListOffsetsTopic, is_committed_only: bool, call: Call) -> ListOffsetsTopicResponse:
-    indexes = [partition.partition_index for partition in topic.partitions]
+    twice = repeated(partition.partition_index for partition in topic.partitions)
     answers = []
     for partition in topic.partitions:
         try:
-            if indexes.count(partition.partition_index) > 1:
+            if partition.partition_index in twice:
                 raise BrokerError(ErrorCode.INVALID_REQUEST)
             answers.append(await _answer(topic.name, partition, is_committed_only, call))
         except BrokerError as error:

@@ -11,6 +11,7 @@ from broker_engine.config import BrokerConfig, ConfigError, Endpoint, SecurityPr
 from broker_engine.names import ROOT
 
 CONTROLLER_NAME = "controller"
+_EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 - to be recognized, not bound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,7 @@ def make_specs(config: BrokerConfig) -> tuple[ListenerSpec, ...]:
         specs.append(_controller_spec(voters, config))
     for spec in specs:
         _check_door(spec)
+        _check_advertised(spec)
         _check_certificate(spec, config)
     return tuple(specs)
 
@@ -107,6 +109,15 @@ def _check_door(spec: ListenerSpec) -> None:
     raise ConfigError(
         f"listener {spec.endpoint} would send passwords in the clear: PLAIN is for loopback or TLS; set {remedy}"
     )
+
+
+def _check_advertised(spec: ListenerSpec) -> None:
+    """Clients are told where to connect: "every address" is no place to go to."""
+    if spec.advertised is None and not spec.is_controller and spec.endpoint.host in _EVERY_ADDRESS:
+        raise ConfigError(
+            f"listener {spec.endpoint} listens on every address: tell clients which to use, "
+            f"set advertised.listeners={spec.name}=HOST:{spec.endpoint.port}"
+        )
 
 
 def _check_certificate(spec: ListenerSpec, config: BrokerConfig) -> None:
