@@ -41,6 +41,7 @@ from broker_engine.server.budget import ByteBudget
 from broker_engine.server.checkpoints import LOG_STARTS, RECOVERY_POINTS, read_checkpoint
 from broker_engine.server.connection import ConnectionTimeouts
 from broker_engine.server.data_dir import DataDir, Meta
+from broker_engine.server.directories import tidy
 from broker_engine.server.flush import FlushManager
 from broker_engine.server.listeners import ListenerSpec, make_specs
 from broker_engine.server.metadata_driver import MetadataDriver
@@ -184,6 +185,7 @@ class Broker:
         )
         self._make_parts(meta)
         await self.metadata.start()
+        await asyncio.to_thread(tidy, self._data_dir.files, self.image, self.randomness)
         await self._register()
         await self.metadata.open_partitions()
         await self._ensure_telemetry_topic()

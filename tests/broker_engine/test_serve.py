@@ -109,6 +109,20 @@ def test_a_deleted_topic_leaves_nothing_and_its_name_can_be_used_again(broker: B
         assert values_of(fetch(client, topic)) == []
 
 
+def test_directories_of_nobody_are_set_aside_and_half_deleted_ones_go(broker: BrokerProcess) -> None:
+    with broker:
+        broker.stop()
+        stray, deleted = broker.data_dir / "stranger-0", broker.data_dir / f"gone-0.{'a' * 32}-delete"
+        for directory in (stray, deleted):
+            directory.mkdir()
+            (directory / "00000000000000000000.log").write_bytes(b"something")
+        broker.start()
+        assert not stray.exists()
+        assert not deleted.exists()
+        (kept,) = broker.data_dir.glob("stranger-0.*-stray")
+        assert (kept / "00000000000000000000.log").read_bytes() == b"something"
+
+
 def test_interrupt_is_a_clean_stop_too(broker: BrokerProcess) -> None:
     with broker:
         os.kill(broker.pid, signal.SIGINT)

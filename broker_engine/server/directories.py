@@ -1,0 +1,53 @@
+"""Tidying the data directory at start: deletions that a crash cut short are finished, what nobody knows is set aside.
+
+A directory whose topic the metadata does not know is never deleted: it is renamed to `-stray`, for a person to look at.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+from broker_engine.clock import Randomness
+from broker_engine.log.files import Files
+from broker_engine.metadata.image import MetadataImage
+from broker_engine.names import (
+    CLUSTER_METADATA,
+    TENANTS_DIRECTORY,
+    is_deleted_directory,
+    parse_directory,
+    stray_directory,
+)
+
+log = logging.getLogger(__name__)
+
+
+def tidy(files: Files, image: MetadataImage, randomness: Randomness) -> None:
+    """Blocks. To be called before any log is opened."""
+    for path in list(_directories(files)):
+        if is_deleted_directory(path):
+            _remove(files, path)
+            continue
+        found = parse_directory(path)
+        if found is None or (found.name.is_root and found.name.name == CLUSTER_METADATA):
+            continue
+        topic = image.topic(found.name)
+        if topic is None or found.partition not in topic.partitions:
+            aside = stray_directory(found.name, found.partition, randomness.uuid().hex)
+            log.warning("%s belongs to no known topic: kept as %s", path, aside)
+            files.rename(path, aside)
+
+
+def _directories(files: Files) -> Iterator[str]:
+    yield from files.list_dir("")
+    if not files.exists(TENANTS_DIRECTORY):
+        return
+    for tenant in files.list_dir(TENANTS_DIRECTORY):
+        for name in files.list_dir(f"{TENANTS_DIRECTORY}/{tenant}"):
+            yield f"{TENANTS_DIRECTORY}/{tenant}/{name}"
+
+
+def _remove(files: Files, path: str) -> None:
+    for name in files.list_dir(path):
+        files.unlink(f"{path}/{name}")
+    files.remove_dir(path)
