@@ -14,7 +14,16 @@ import sys
 import time
 from pathlib import Path
 
-from broker_engine.client import Admin, Client, ClientConfig, ConnectionFailed, Consumer, NewTopic, Producer
+from broker_engine.client import (
+    Admin,
+    Client,
+    ClientConfig,
+    ConnectionFailed,
+    Consumer,
+    NewTopic,
+    Producer,
+    raise_errors,
+)
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SPARK_PYTHON = REPOSITORY / ".venv-pipelines" / "bin" / "python"
@@ -30,10 +39,10 @@ def say(text: str) -> None:
 
 async def ensure_topics(client: Client) -> None:
     admin = Admin(client)
-    existing = {topic.name for topic in await admin.list_topics()}
+    existing = set(await admin.list_topics())
     wanted = [NewTopic(name, partitions=3) for name in (SOURCE, TARGET) if name not in existing]
     if wanted:
-        await admin.create_topics(wanted)
+        raise_errors(await admin.create_topics(wanted))
 
 
 async def produce_clicks(client: Client, first_minute_ms: int) -> None:
