@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from broker_engine.errors import BrokerError
 from broker_engine.names import ROOT, TELEMETRY, Name
 from broker_engine.records.builder import BatchBuilder, NewRecord
+from broker_engine.server.data_dir import id_text
 from broker_engine.server.local_partition import LocalPartition
 from broker_engine.telemetry.sampler import EncodedRecord, Sampler
 from broker_engine.telemetry.schema import BrokerRow, Key, Kind, PartitionRow, ReplicaRow, Row, TenantRow
@@ -115,7 +116,7 @@ def _partition_row(local: LocalPartition, now_ms: int) -> PartitionRow:
     own_end = local.log.log_end_offset
     return PartitionRow(
         at_ms=now_ms,
-        topic_id=str(local.topic_id),
+        topic_id=id_text(local.topic_id),
         leader=local.leader_id,
         leader_epoch=core.leader_epoch,
         isr=list(core.isr),
