@@ -54,7 +54,7 @@ def consume(bootstrap: str, topic: str, count: int) -> None:
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
     seen = 0
     while seen < count:
-        seen += len(consumer.consume(BATCH_RECORDS, timeout=30))
+        seen += len(consumer.consume(min(BATCH_RECORDS, count - seen), timeout=30))
     consumer.close()
 
 
