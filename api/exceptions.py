@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
 from django.http import Http404, HttpResponse
 from rest_framework import exceptions as drf
 
@@ -38,6 +40,8 @@ def problem_of(error: Exception) -> Problem | None:
         return problems.engine_unavailable(str(error))
     if isinstance(error, EngineRefused):
         return problems.refused_by_engine(f"{error.code}: {error}")
+    if isinstance(error, RequestDataTooBig):
+        return problems.too_large(f"A request body holds at most {settings.DATA_UPLOAD_MAX_MEMORY_SIZE} bytes here")
     if isinstance(error, drf.APIException | Http404):
         return _of_framework(error)
     return None

@@ -14,6 +14,11 @@ from rest_framework import serializers
 CONFIG_VALUE_LENGTH_MAX = 4096
 
 
+def is_storable(text: str) -> bool:
+    """JSON can spell what no database takes: zero bytes and lone surrogates."""
+    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
 class StrictSerializer(serializers.Serializer):
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, Mapping):
@@ -29,6 +34,8 @@ class Text(serializers.CharField):
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
             raise serializers.ValidationError("This must be text")
+        if not is_storable(data):
+            raise serializers.ValidationError("This holds characters that are no text: a zero byte or half a pair")
         return super().to_internal_value(data)
 
 
@@ -51,6 +58,9 @@ class Configs(serializers.DictField):
     def to_internal_value(self, data: Any) -> dict[str, str | None]:
         if not isinstance(data, Mapping):
             raise serializers.ValidationError("This must be an object of config names and values")
+        unstorable = [name for name in data if not is_storable(name)]
+        if unstorable:
+            raise serializers.ValidationError("A config's name holds characters that are no text")
         errors = {name: ["This must be text, a number or a truth value"] for name in data if not self._fits(data[name])}
         if errors:
             raise serializers.ValidationError(errors)
@@ -59,7 +69,9 @@ class Configs(serializers.DictField):
     def _fits(self, value: Any) -> bool:
         if value is None:
             return self.allow_unset
-        return isinstance(value, int) or (isinstance(value, str) and len(value) <= CONFIG_VALUE_LENGTH_MAX)
+        if isinstance(value, str):
+            return len(value) <= CONFIG_VALUE_LENGTH_MAX and is_storable(value)
+        return isinstance(value, int)
 
 
 def _kafka_text(value: str | int) -> str:

@@ -96,6 +96,10 @@ def invalid_fields(errors: Mapping[str, str]) -> Problem:
     )
 
 
+def too_large(detail: str) -> Problem:
+    return Problem(slug="too-large", title="Too large", status=413, error_code=41301, detail=detail)
+
+
 def too_many_tries(wait_s: int) -> Problem:
     return Problem(
         slug="too-many-tries",

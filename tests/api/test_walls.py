@@ -31,6 +31,7 @@ WRITES: dict[tuple[str, str], tuple[Any, str]] = {
 }
 READS_OF_ONE = [("GET", "topics/<str:name>"), ("GET", "topics/<str:name>/partitions")]
 LISTS = ["tenant", "members", "projects", "topics", "api-keys", "audit"]
+FOR_PEOPLE = ("members", "api-keys")  # an API key may not change these
 OPEN_TO_ALL = {"session", "schema", "docs"}
 
 
@@ -60,6 +61,11 @@ def goods_of(house: House) -> Goods:
     return Goods(name, key.id, house.tenant.memberships.get(user=house.viewer).pk)
 
 
+def key_caller(house: House) -> Rest:
+    key, secret = create_key(actor="owner", tenant=house.tenant, name="caller")
+    return Rest.of_key(key.id, secret)
+
+
 def all_methods() -> set[tuple[str, str]]:
     found = set()
     for pattern in urlpatterns:
@@ -78,14 +84,16 @@ def test_the_matrices_cover_every_url_and_method() -> None:
     assert all_methods() == set(WRITES) | set(READS_OF_ONE) | {("GET", route) for route in LISTS}
 
 
+@pytest.mark.parametrize("by_key", [False, True], ids=["session", "key"])
 @pytest.mark.parametrize(("method", "route"), [*READS_OF_ONE, *(it for it in WRITES if "<" in it[1])])
 def test_what_belongs_to_another_tenant_answers_as_what_does_not_exist(
-    demo: House, acme: House, method: str, route: str
+    demo: House, acme: House, method: str, route: str, by_key: bool
 ) -> None:
-    foreign, rest = goods_of(acme), Rest.of_user(demo.owner)
+    foreign, rest = goods_of(acme), key_caller(demo) if by_key else Rest.of_user(demo.owner)
     body = WRITES.get((method, route), (None, ""))[0]
-    theirs = problem(rest.call(method, foreign.path(route), body), 404)
-    absent = problem(rest.call(method, ABSENT.path(route), body), 404)
+    status = 403 if by_key and route.startswith(FOR_PEOPLE) else 404
+    theirs = problem(rest.call(method, foreign.path(route), body), status)
+    absent = problem(rest.call(method, ABSENT.path(route), body), status)
     swapped = str(absent)
     for mine, other in zip((ABSENT.name, ABSENT.key_id, str(ABSENT.member_id)), _parts(foreign), strict=True):
         swapped = swapped.replace(mine, other)
