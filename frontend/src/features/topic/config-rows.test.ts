@@ -2,9 +2,17 @@ import { expect, it } from "vitest";
 import { configRows, meaningOf } from "./config-rows";
 
 it("shows what was set and the common defaults, each once", () => {
-  const rows = configRows({ "retention.ms": "3600000", "flush.ms": "10" });
-  expect(rows.find((row) => row.name === "retention.ms")).toMatchObject({ isSet: true, meaning: "1 hour" });
-  expect(rows.find((row) => row.name === "cleanup.policy")).toMatchObject({ isSet: false, value: "delete" });
+  const rows = configRows({ "retention.ms": "3600000", "flush.ms": "10" }, ["retention.ms"]);
+  expect(rows.find((row) => row.name === "retention.ms")).toMatchObject({
+    isSet: true,
+    meaning: "1 hour",
+    isEditable: true,
+  });
+  expect(rows.find((row) => row.name === "cleanup.policy")).toMatchObject({
+    isSet: false,
+    value: "delete",
+    isEditable: false,
+  });
   expect(new Set(rows.map((row) => row.name)).size).toBe(rows.length);
 });
 

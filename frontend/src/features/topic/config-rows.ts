@@ -26,13 +26,24 @@ const KNOWN: Record<string, Known> = {
   "segment.bytes": { fallback: "1073741824", doc: "A new file is begun at this size." },
 };
 
-export function configRows(configs: Record<string, string>): ConfigRow[] {
+/** `allowed`: what the tenant's policy lets be set; null = not known, then the server decides. */
+export function configRows(configs: Record<string, string>, allowed: readonly string[] | null): ConfigRow[] {
   const names = [...new Set([...Object.keys(KNOWN), ...Object.keys(configs).sort()])];
+  const isEditable = (name: string): boolean => allowed === null || allowed.includes(name);
   return names.flatMap((name) => {
     const value = configs[name] ?? KNOWN[name]?.fallback ?? "";
     const isSet = name in configs;
     if (!isSet && !value) return [];
-    return [{ name, value, isSet, meaning: meaningOf(name, value), doc: KNOWN[name]?.doc ?? "", isEditable: true }];
+    return [
+      {
+        name,
+        value,
+        isSet,
+        meaning: meaningOf(name, value),
+        doc: KNOWN[name]?.doc ?? "",
+        isEditable: isEditable(name),
+      },
+    ];
   });
 }
 

@@ -1,11 +1,13 @@
 import { type SyntheticEvent, useState } from "react";
 import { useChangeTopic } from "../../api/topics";
+import { useTenant } from "../../api/session";
 import type { Topic } from "../../api/types";
 import { Button, Chip } from "../../components/controls";
 import { toastError, toastOk } from "../../components/toast";
 import { configRows, type ConfigRow } from "./config-rows";
 
 export function ConfigTab({ topic }: { topic: Topic }) {
+  const allowed = useTenant().data?.policy.allowed_configs ?? null;
   return (
     <section className="card" aria-label="Configuration">
       <div className="table-wrap">
@@ -21,7 +23,7 @@ export function ConfigTab({ topic }: { topic: Topic }) {
           </thead>
           <tbody>
             <PartitionCountRow topic={topic} />
-            {configRows(topic.configs).map((row) => (
+            {configRows(topic.configs, allowed).map((row) => (
               <ConfigLine key={row.name} topic={topic.name} row={row} />
             ))}
           </tbody>
@@ -48,19 +50,25 @@ function PartitionCountRow({ topic }: { topic: Topic }) {
 
 function ConfigLine({ topic, row }: { topic: string; row: ConfigRow }) {
   const change = useChangeTopic(topic);
-  const save = (value: string, done: () => void): void =>
+  const save = (value: string | null, done: () => void): void =>
     change.mutate({ configs: { [row.name]: value } }, { onSuccess: done, onError: toastError });
-  return <EditableLine row={row} isSaving={change.isPending} onSave={save} />;
+  return <EditableLine row={row} isSaving={change.isPending} onSave={save} onUnset={(done) => save(null, done)} />;
 }
 
 interface LineProps {
   row: ConfigRow;
   isSaving: boolean;
   onSave: (value: string, done: () => void) => void;
+  onUnset?: (done: () => void) => void;
 }
 
-function EditableLine({ row, isSaving, onSave }: LineProps) {
+function EditableLine({ row, isSaving, onSave, onUnset }: LineProps) {
   const [draft, setDraft] = useState<string | null>(null);
+  const unset = (): void =>
+    onUnset?.(() => {
+      setDraft(null);
+      toastOk(`${row.name} is back at its default.`);
+    });
   const submit = (event: SyntheticEvent): void => {
     event.preventDefault();
     if (draft === null) return;
@@ -93,12 +101,21 @@ function EditableLine({ row, isSaving, onSave }: LineProps) {
       </td>
       <td className="config-actions">
         {draft === null ? (
-          <button type="button" className="link-button" onClick={() => setDraft(row.value)}>
+          // Keys, because a button reused in place would turn into the submit button while its own click is under way.
+          <button
+            key="change"
+            type="button"
+            className="link-button"
+            disabled={!row.isEditable}
+            title={row.isEditable ? "" : "Your tenant's policy does not let this be set"}
+            onClick={() => setDraft(row.value)}
+          >
             Change<span className="visually-hidden"> {row.name}</span>
           </button>
         ) : (
           <>
             <button
+              key="save"
               type="submit"
               form={`edit-${row.name}`}
               className="button button-primary button-small"
@@ -106,6 +123,11 @@ function EditableLine({ row, isSaving, onSave }: LineProps) {
             >
               Save
             </button>
+            {row.isSet && onUnset && (
+              <Button onClick={unset} disabled={isSaving}>
+                Use default
+              </Button>
+            )}
             <Button onClick={() => setDraft(null)}>Cancel</Button>
           </>
         )}

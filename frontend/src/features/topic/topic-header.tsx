@@ -49,7 +49,7 @@ export function TopicHeader({ topic, rows, onDelete }: HeaderProps) {
         <Fact label="Kept for" value={retentionText(topic)} />
         <div>
           <dt>Last write</dt>
-          <dd>{lastWriteMs === null ? "never" : <Ago at={lastWriteMs} />}</dd>
+          <dd>{lastWriteMs === null ? topic.record_count === null ? "–" : "never" : <Ago at={lastWriteMs} />}</dd>
         </div>
       </dl>
     </header>

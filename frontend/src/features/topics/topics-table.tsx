@@ -91,7 +91,11 @@ function TopicRow({ topic, samples }: { topic: Topic; samples: readonly Sample[]
         {topic.size_bytes === null ? "–" : formatBytes(topic.size_bytes)}
       </td>
       <td data-label="Last write">
-        {topic.last_write_ms === null ? <span className="muted">never</span> : <Ago at={topic.last_write_ms} />}
+        {topic.last_write_ms === null ? (
+          <span className="muted">{topic.record_count === null ? "–" : "never"}</span>
+        ) : (
+          <Ago at={topic.last_write_ms} />
+        )}
       </td>
       <td data-label="Status">
         <TopicStatusChip topic={topic} />

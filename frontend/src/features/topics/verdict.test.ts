@@ -24,8 +24,8 @@ describe("the verdict while typing", () => {
     ]);
   });
 
-  it("turns red with the failed rule and blocks the button", () => {
-    const view = verdictView(typed({ answer: { ok: false, verdicts: [failed, passed] } }));
+  it("turns red with the failed rule first and blocks the button", () => {
+    const view = verdictView(typed({ answer: { ok: false, verdicts: [passed, failed] } }));
     expect(view).toMatchObject({ tone: "bad", headline: "1 rule is not met", canSubmit: false });
     expect(view.rows.map((row) => row.state)).toEqual(["fail", "ok"]);
   });

@@ -61,7 +61,7 @@ export function verdictView(input: VerdictInput): VerdictView {
 }
 
 function answeredView(answer: DryRun, isCurrent: boolean): VerdictView {
-  const rows = answer.verdicts.map(toRow);
+  const rows = answer.verdicts.map(toRow).sort((a, b) => Number(a.state === "ok") - Number(b.state === "ok"));
   if (!isCurrent) return { tone: "checking", headline: "Checking the rules…", rows, canSubmit: true };
   const failCount = rows.filter((row) => row.state === "fail").length;
   if (answer.ok) return { tone: "ok", headline: "Ready to create: every rule is met", rows, canSubmit: true };
