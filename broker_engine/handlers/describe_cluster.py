@@ -23,7 +23,7 @@ def handle(request: DescribeClusterRequest, call: Call) -> DescribeClusterRespon
         cluster_id=broker.cluster_id_for(call.principal),
         controller_id=broker.node_id,
         brokers=[
-            DescribeClusterBroker(broker_id=node.id, host=node.host, port=node.port)
+            DescribeClusterBroker(broker_id=node.id, host=node.host, port=node.port, rack=node.rack)
             for node in broker.nodes_for(call.session.listener)
         ],
     )

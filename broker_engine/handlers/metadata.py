@@ -1,6 +1,6 @@
 """Metadata (key 3), versions 0-13. Brokers are named by the address of the caller's own listener, the cluster by the
 id that the caller's tenant knows. A missing topic is created on first use where config and the tenant's policy allow
-it: the answer is 3 and the client asks again, as with Kafka 4. Left out: authorized operations (no ACLs yet), rack,
+it: the answer is 3 and the client asks again, as with Kafka 4. Left out: authorized operations (no ACLs yet),
 129 of v13.
 """
 
@@ -31,7 +31,7 @@ def handle(request: MetadataRequest, call: Call) -> MetadataResponse:
     broker = call.broker
     return MetadataResponse(
         brokers=[
-            MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port)
+            MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
             for node in broker.nodes_for(call.session.listener)
         ],
         cluster_id=broker.cluster_id_for(call.principal),

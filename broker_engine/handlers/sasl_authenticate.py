@@ -58,7 +58,8 @@ async def _check_password(session: Session, need: NeedPasswordCheck) -> TokenVer
     job = session.broker.accounts.password_job(
         need.claim, is_internal_listener=session.listener.is_internal, listener_tenant=session.listener.tenant
     )
-    principal = await asyncio.to_thread(job.run)
+    # Threads of their own: a flood of sign-ins must not hold up the metadata log's sync.
+    principal = await asyncio.get_running_loop().run_in_executor(session.broker.password_threads, job.run)
     if principal is None:
         log.warning("sign-in of %r from %s refused", need.claim.username, session.peer)
     return session.sasl.on_outcome(principal, session.broker.clock.monotonic_ms())

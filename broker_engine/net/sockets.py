@@ -38,7 +38,7 @@ _GATHER_PARTS_MAX = 512  # IOV_MAX is 1024
 _GATHER_BYTES_MAX = 1024 * 1024
 _SENDFILE_CHUNK_BYTES = 1024 * 1024
 _TURN_BYTES_MAX = 4 * 1024 * 1024  # then other connections get their turn
-_LISTEN_BACKLOG = 1024
+LISTEN_BACKLOG_DEFAULT = 1024
 
 # One buffer serves all streams of a process: on_bytes runs to its end before the next recv, and nobody keeps the view.
 _receive_buffer = memoryview(bytearray(_RECEIVE_BUFFER_BYTES))
@@ -284,7 +284,13 @@ class SocketListener:
     """A bound, listening socket. Port 0 picks a free one; `address` tells which."""
 
     def __init__(
-        self, host: str, port: int, *, counters: NetCounters | None = None, tls: ssl.SSLContext | None = None
+        self,
+        host: str,
+        port: int,
+        *,
+        counters: NetCounters | None = None,
+        tls: ssl.SSLContext | None = None,
+        backlog: int = LISTEN_BACKLOG_DEFAULT,
     ) -> None:
         self.counters = counters if counters is not None else NetCounters()
         self._tls = tls
@@ -295,7 +301,7 @@ class SocketListener:
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self._socket.bind(address)
-            self._socket.listen(_LISTEN_BACKLOG)
+            self._socket.listen(backlog)
             self._socket.setblocking(False)
         except OSError:
             self._socket.close()

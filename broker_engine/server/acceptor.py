@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 from collections import Counter
 from collections.abc import Callable
@@ -17,8 +16,7 @@ from broker_engine.server.listeners import ListenerSpec
 log = logging.getLogger(__name__)
 
 SWEEP_INTERVAL_S = 1.0
-_OUT_OF_FILES_PAUSE_S = 0.1
-_OUT_OF_FILES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_FAILED_ACCEPT_PAUSE_S = 0.1
 
 MakeHandler = Callable[[ListenerSpec, Stream], RequestHandler]
 
@@ -85,10 +83,9 @@ class Acceptor:
             try:
                 stream = await listener.accept()
             except OSError as error:
-                if error.errno not in _OUT_OF_FILES:
-                    raise
+                # Out of files or memory, most likely: somebody may leave soon, and the listener has to outlive it.
                 log.warning("cannot accept on %s: %s", spec.name, error.strerror)
-                await asyncio.sleep(_OUT_OF_FILES_PAUSE_S)  # until somebody leaves
+                await asyncio.sleep(_FAILED_ACCEPT_PAUSE_S)
                 continue
             self._admit(spec, stream)
 

@@ -10,6 +10,7 @@ import asyncio
 import gc
 import logging
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,6 +61,8 @@ FETCH_BYTES_MAX = 55 * 1024 * 1024
 """Kafka's fetch.max.bytes of the broker."""
 IN_FLIGHT_BYTES_MAX = 512 * 1024 * 1024
 STOP_GRACE_S = 10.0
+PASSWORD_THREAD_COUNT = 2
+_PAUSE_AFTER_ERROR_S = 1.0
 
 
 class BrokerFailed(Exception):  # noqa: N818 - reads as what it is
@@ -70,6 +73,7 @@ class Node(NamedTuple):
     id: int
     host: str
     port: int
+    rack: str | None
 
 
 class Broker:
@@ -97,6 +101,7 @@ class Broker:
         self._failure: Exception | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._creating: set[Name] = set()
+        self.password_threads = ThreadPoolExecutor(PASSWORD_THREAD_COUNT, thread_name_prefix="password")
         self._is_serving = False
 
     # --- what handlers ask for
@@ -127,7 +132,7 @@ class Broker:
         for broker in self.image.brokers.values():
             for endpoint in broker.endpoints:
                 if endpoint.name == listener.name and not broker.is_fenced:
-                    nodes.append(Node(broker.id, endpoint.host, endpoint.port))
+                    nodes.append(Node(broker.id, endpoint.host, endpoint.port, broker.rack))
         return nodes
 
     def create_on_first_use(self, names: list[Name], principal: Principal) -> None:
@@ -239,6 +244,7 @@ class Broker:
                     endpoint.port,
                     counters=self.counters,
                     tls=tls if spec.protocol.has_tls else None,
+                    backlog=self.config.socket_listen_backlog_size,
                 )
             except OSError as error:
                 raise ConfigError(f"cannot listen on {endpoint}: {error.strerror}") from None
@@ -297,15 +303,18 @@ class Broker:
         )
         self._acceptor.start(self._listeners)
         self._is_serving = True
-        self._spawn(TelemetryWriter(self).run(), "telemetry")
-        self._spawn(self._upkeep.run_retention(), "retention")
-        self._spawn(self._upkeep.run_high_watermarks(), "high watermark checkpoints")
-        self._spawn(self._upkeep.run_recovery_points(), "recovery point checkpoints")
+        self._keep_running(TelemetryWriter(self).run, "telemetry")
+        self._keep_running(self._upkeep.run_retention, "retention")
+        self._keep_running(self._upkeep.run_high_watermarks, "high watermark checkpoints")
+        self._keep_running(self._upkeep.run_recovery_points, "recovery point checkpoints")
         gc.collect()
         gc.freeze()  # what start-up made stays: the collector need not look at it again
 
     def _make_session(self, spec: ListenerSpec, stream: Stream) -> Session:
         return Session(self, spec, apis_of(spec), stream.peer)
+
+    def _keep_running(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
+        self._spawn(_run_again_after_errors(work, name), name)
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.get_running_loop().create_task(work, name=name)
@@ -328,6 +337,7 @@ class Broker:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self.password_threads.shutdown(wait=False)
         if hasattr(self, "metadata"):
             await self._close_logs()
         self._data_dir.unlock()
@@ -344,3 +354,14 @@ class Broker:
             self.partitions.close_all()
             self._data_dir.write_clean_marker(self.broker_epoch)
             log.info("stopped cleanly")
+
+
+async def _run_again_after_errors(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
+    """Upkeep goes on whatever happens once: the error is logged, and the next round may do better."""
+    while True:
+        try:
+            await work()
+            return
+        except Exception:
+            log.exception("%s failed and is started again", name)
+            await asyncio.sleep(_PAUSE_AFTER_ERROR_S)

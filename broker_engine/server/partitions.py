@@ -143,7 +143,8 @@ class Partitions:
             durable_end_offset=opened.durable_end_offset,
             settings=partition_settings(wanted.config, self._config.producer_id_expiration_ms),
         )
-        core.replay(opened.iter_headers(), self._clock.now_ms())
+        core.restore(opened.producer_snapshots(), opened.iter_batches, self._clock.now_ms())
+        opened.pack_producers = core.pack_producers
         return LocalPartition(
             name=wanted.topic.name,
             index=wanted.index,

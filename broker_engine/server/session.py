@@ -38,7 +38,11 @@ class Session:
         self.apis = apis
         """What this listener speaks: everything else is closed."""
         self.peer = peer
-        self.sasl = SaslSession(principal=None if listener.protocol.has_sasl else anonymous(listener.tenant))
+        self.sasl = SaslSession(
+            session_lifetime_ms=broker.config.connections_max_reauth_ms,
+            failure_delay_ms=broker.config.connection_failed_authentication_delay_ms,
+            principal=None if listener.protocol.has_sasl else anonymous(listener.tenant),
+        )
         self._frame_bytes_max = broker.request_bytes_max
         self._usage_tenant: str | None = None
         self._usage = broker.usage.of(listener.tenant)

@@ -9,6 +9,7 @@ with RawClient(broker.address()) as client:
 from __future__ import annotations
 
 import socket
+import ssl
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,9 +23,11 @@ TIMEOUT_S = 20.0
 
 
 class RawClient:
-    def __init__(self, address: str, *, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, address: str, *, timeout_s: float = TIMEOUT_S, tls: ssl.SSLContext | None = None) -> None:
         host, _, port = address.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), timeout=timeout_s)
+        if tls is not None:
+            self._socket = tls.wrap_socket(self._socket, server_hostname="localhost")
         self._correlation_id = 0
 
     def __enter__(self) -> Self:

@@ -4,10 +4,12 @@ cannot.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 from pathlib import Path
@@ -149,6 +151,37 @@ def test_the_quorums_own_entry_is_a_listener_that_speaks_sign_in_only(tmp_path: 
         assert client.sign_in("control-plane", broker.cluster_secret).error_code == 0
         client.send_request(MetadataRequest(topics=None), 12)
         assert client.is_closed_by_peer()
+
+
+def test_beyond_loopback_with_tls_and_keys(tmp_path: Path) -> None:
+    certificate_file, key_file = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
+    command = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -addext subjectAltName=DNS:localhost"
+    )
+    files = ["-keyout", key_file, "-out", certificate_file]
+    subprocess.run([*command.split(), *files], check=True, capture_output=True)
+    settings = {"ssl.certificate.file": certificate_file, "ssl.key.file": key_file}
+    trust = ssl.create_default_context(cafile=certificate_file)
+    broker = BrokerProcess(tmp_path / "b", listeners={"internal": "SASL_SSL"}, settings=settings)
+    with broker, RawClient(broker.address("internal"), tls=trust) as client:
+        assert client.sign_in("control-plane", broker.cluster_secret).error_code == 0
+        topic = create(client)
+        produce(client, topic, batch_of(b"x" * 900_000))
+        assert values_of(fetch(client, topic)) == [b"x" * 900_000]
+
+
+def test_too_many_connections_are_turned_away(tmp_path: Path) -> None:
+    with BrokerProcess(tmp_path / "b", settings={"max.connections.per.ip": "2"}) as broker:
+        with RawClient(broker.address()) as first, RawClient(broker.address()) as second:
+            for client in (first, second):
+                assert client.call(MetadataRequest(topics=[]), 12).topics == []
+            with RawClient(broker.address()) as third:
+                assert third.is_closed_by_peer()
+        while True:  # until the broker has noticed that the two are gone
+            with RawClient(broker.address()) as next_one, contextlib.suppress(ConnectionError):
+                next_one.send_request(MetadataRequest(topics=[]), 12)
+                if next_one.receive_frame() is not None:
+                    break
 
 
 def test_the_meta_file_is_kafkas(broker: BrokerProcess) -> None:
