@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from tests.web.stack import Stack
+from tests.web.stack import Stack, wait_until
 from web.pages import DASHBOARD
 
 
@@ -60,6 +60,14 @@ def test_hashed_assets_are_cached_for_ever(client: httpx.Client) -> None:
 def test_health_and_readiness(client: httpx.Client) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
     assert client.get("/readyz").json() == {"status": "ok", "checks": {"database": True, "engine": True}}
+
+
+def test_the_partition_table_comes_from_telemetry(stack: Stack) -> None:
+    topic = stack.create_topic(stack.demo, "told-by-telemetry", partitions=2)
+    with stack.http(stack.demo) as client:
+        wait_until(lambda: client.get(f"/topics/{topic}/partitions").json()["source"] == "telemetry", 15)
+        client.post(f"/topics/{topic}/records", json=[{"value": "x", "partition": 1}])
+        wait_until(lambda: client.get(f"/topics/{topic}").json()["record_count"] == "1", 15)
 
 
 def test_unknown_api_paths_are_problem_documents(client: httpx.Client) -> None:
