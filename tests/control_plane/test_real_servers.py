@@ -18,7 +18,7 @@ from tests.control_plane.servers import postgresql, redis_server
 
 OWN_STORIES = ["control_plane/server_stories.py"]
 STORIES = ["control_plane/test_topics.py", "control_plane/test_drift.py", "control_plane/test_commands.py"]
-REST_STORIES = ["api/test_walls.py", "api/test_topics.py", "api/test_api_keys.py", "api/test_members.py"]
+REST_STORIES = ["api/test_hostile_bodies.py", "api/test_topics.py", "api/test_api_keys.py", "api/test_members.py"]
 
 
 @pytest.fixture(scope="module")
