@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
 from confluent_kafka import KafkaError, Message, Producer
 
 REPO_ROOT = Path(__file__).resolve().parents[2]
@@ -66,6 +67,12 @@ class Stack:
     def stop(self) -> None:
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(STOPPED_WITHIN_S)
+
+    def kill_web_server(self) -> None:
+        """As the kernel would: no goodbye. The supervisor starts another one."""
+        children = psutil.Process(self._process.pid).children(recursive=True)
+        [web] = [child for child in children if "uvicorn" in " ".join(child.cmdline())]
+        web.kill()
 
     @property
     def url(self) -> str:
