@@ -51,11 +51,11 @@ def is_file_range(part: Part) -> TypeGuard[FileRange]:
 
 
 def part_size_bytes(part: Part) -> int:
+    if isinstance(part, bytes):  # nearly all are: asked first, and once per part sent
+        return len(part)
     if isinstance(part, memoryview):
         return part.nbytes
-    if isinstance(part, bytes | bytearray):
-        return len(part)
-    return part.size_bytes
+    return len(part) if isinstance(part, bytearray) else part.size_bytes
 
 
 def release_all(parts: Sequence[Part]) -> None:

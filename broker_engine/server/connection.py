@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from broker_engine.clock import Clock
-from broker_engine.net.stream import Stream, release_all
+from broker_engine.net.stream import Part, Stream, part_size_bytes, release_all
 from broker_engine.server.budget import ByteBudget
 from broker_engine.server.framer import Framer, FrameRefused
 from broker_engine.server.outcome import HANG_UP, Later, Outcome
@@ -81,6 +81,8 @@ class Connection:
         self._exclusive: _Slot | None = None  # no other request begins before this one is answered
         self._reserved_bytes = 0  # for the frame that comes next
         self._is_waiting_for_budget = False
+        self._outbox: list[Part] = []
+        self._outbox_bytes = 0
         self._is_ending = False  # no further request is begun
         self._is_gone = False
         self._opened_ms = self._last_read_ms = self._last_write_ms = clock.monotonic_ms()
@@ -132,13 +134,22 @@ class Connection:
         self._pump()
 
     def _pump(self) -> None:
-        """Begin as many requests as may begin; then mute or unmute."""
+        """Begin as many requests as may begin, send what they answered, then mute or unmute."""
+        is_more_there = True
+        while is_more_there and self._may_begin():
+            is_more_there = self._begin_ready()
+            self._flush_outbox()
+        self._flush_outbox()
+        self._mute_or_unmute()
+
+    def _begin_ready(self) -> bool:
+        """False once there is no whole frame left."""
         while self._may_begin():
             frame = self._next_frame()
             if frame is None:
-                break
+                return False
             self._begin(frame)
-        self._mute_or_unmute()
+        return True
 
     def _may_begin(self) -> bool:
         return (
@@ -146,7 +157,7 @@ class Connection:
             and not self._is_ending
             and not self._is_waiting_for_budget
             and len(self._slots) < REQUESTS_IN_FLIGHT_MAX
-            and self.stream.write_buffer_bytes <= WRITE_BUFFER_BYTES_MAX
+            and self.stream.write_buffer_bytes + self._outbox_bytes <= WRITE_BUFFER_BYTES_MAX
         )
 
     def _next_frame(self) -> memoryview | None:
@@ -235,19 +246,28 @@ class Connection:
         while self._slots and (outcome := self._slots[0].outcome) is not None:
             self._slots.popleft()
             if outcome.parts is not None:
-                self._last_write_ms = self._clock.monotonic_ms()
-                self.stream.send(outcome.parts)
+                self._outbox += outcome.parts
+                self._outbox_bytes += sum(map(part_size_bytes, outcome.parts))
             if outcome.is_last:
                 self._end()
                 return
         if self._is_ending and self.is_idle:
+            self._flush_outbox()
             self.stream.close()
+
+    def _flush_outbox(self) -> None:
+        """One sendmsg for the answers of all requests that came together."""
+        if self._outbox:
+            outbox, self._outbox, self._outbox_bytes = self._outbox, [], 0
+            self._last_write_ms = self._clock.monotonic_ms()
+            self.stream.send(outbox)
 
     def _end(self) -> None:
         for slot in self._slots:
             if slot.outcome is not None and slot.outcome.parts is not None:
                 release_all(slot.outcome.parts)
         self._slots.clear()
+        self._flush_outbox()
         self.stream.close()
 
     def _end_now(self) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import uvloop
 
+from broker_engine.net.page_cache import is_in_page_cache
 from broker_engine.net.sockets import SENDFILE_BYTES_MIN, SocketDialer, SocketListener
 from broker_engine.net.stream import NetCounters, Stream
 
@@ -155,6 +156,19 @@ async def test_a_file_that_became_shorter_closes_the_connection(pair: Pair, data
     assert isinstance(pair.server.error, ConnectionAbortedError)
     assert b"never sent" not in pair.client.received
     assert cut.release_count == 1
+
+
+async def test_a_range_that_is_not_in_memory_is_read_by_a_thread_first(pair: Pair, data_file: Path) -> None:
+    cold = CountedRange(data_file, 0, 8 << 20)
+    os.fsync(cold.handle.fileno())
+    os.posix_fadvise(cold.handle.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    if is_in_page_cache(cold.handle.fileno(), 0, 8 << 20):
+        pytest.skip("this file system cannot tell, or keeps what it is told to drop")
+    pair.server.stream.send([b"head", cold, b"tail"])
+    await until(lambda: len(pair.client.received) == (8 << 20) + 8)
+    assert pair.client.received[4:-4] == data_file.read_bytes()  # noqa: ASYNC240
+    assert pair.listener.counters.cold_range_count > 0
+    assert cold.release_count == 1
 
 
 async def test_a_paused_stream_reads_nothing_until_it_is_resumed(pair: Pair) -> None:
