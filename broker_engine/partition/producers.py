@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.partition.producer_snapshot import ProducerEntry
-from broker_engine.records.control import TxnMarker
+from broker_engine.records.control import EndedTransaction, OpenTransactions, TxnMarker
 from broker_engine.records.header import NO_SEQUENCE, NO_TIMESTAMP, SEQUENCE_END, BatchHeader
 
 REMEMBERED_BATCHES = 5
@@ -30,18 +30,8 @@ class BatchMetadata(NamedTuple):
     timestamp: int
 
 
-class EndedTransaction(NamedTuple):
-    producer_id: int
-    first_offset: int
-    last_offset: int
-    """Of its marker."""
-    last_stable_offset: int
-    """After it: where the oldest transaction that is still open began, else behind the marker."""
-    is_aborted: bool
-
-
 class Producer:
-    __slots__ = ("batches", "coordinator_epoch", "epoch", "last_seen_ms", "last_timestamp", "txn_first_offset")
+    __slots__ = ("batches", "coordinator_epoch", "epoch", "last_seen_ms", "last_timestamp")
 
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
@@ -49,7 +39,6 @@ class Producer:
         self.last_seen_ms = 0
         self.last_timestamp = NO_TIMESTAMP
         self.coordinator_epoch = NO_COORDINATOR_EPOCH
-        self.txn_first_offset = NO_OFFSET
 
     @property
     def last_sequence(self) -> int:
@@ -68,8 +57,7 @@ class ProducerStates:
         self._producers_max = producers_max
         self._producers: OrderedDict[int, Producer] = OrderedDict()
         """Longest idle first."""
-        self._open_transactions: dict[int, int] = {}
-        """Where each producer's open transaction began, oldest first."""
+        self.transactions = OpenTransactions()
 
     def __len__(self) -> int:
         return len(self._producers)
@@ -111,9 +99,9 @@ class ProducerStates:
             )
         if len(self._producers) > self._producers_max:
             self._drop_longest_idle()
-        if not header.is_transactional:
-            return None
-        return self._note_transaction(producer, header, base_offset, marker)
+        if marker is not None:
+            producer.coordinator_epoch = marker.coordinator_epoch
+        return self.transactions.observe(header, base_offset, marker) if header.is_transactional else None
 
     def _producer_of(self, header: BatchHeader) -> Producer:
         known = self._producers.get(header.producer_id)
@@ -121,43 +109,19 @@ class ProducerStates:
             return known
         producer = self._producers[header.producer_id] = Producer(header.producer_epoch)
         if known is not None:
-            # A marker that raises the epoch ends the transaction that the lower epoch began.
-            producer.txn_first_offset = known.txn_first_offset
             producer.coordinator_epoch = known.coordinator_epoch
         return producer
-
-    def _note_transaction(
-        self, producer: Producer, header: BatchHeader, base_offset: int, marker: TxnMarker | None
-    ) -> EndedTransaction | None:
-        producer_id = header.producer_id
-        if not header.is_control:
-            if producer.txn_first_offset == NO_OFFSET:
-                producer.txn_first_offset = self._open_transactions[producer_id] = base_offset
-            return None
-        if marker is None:
-            return None
-        first_offset, producer.txn_first_offset = producer.txn_first_offset, NO_OFFSET
-        producer.coordinator_epoch = marker.coordinator_epoch
-        self._open_transactions.pop(producer_id, None)
-        if first_offset == NO_OFFSET:
-            return None
-        oldest = self.first_open_offset
-        stable = base_offset + 1 if oldest is None else oldest
-        return EndedTransaction(producer_id, first_offset, base_offset, stable, is_aborted=not marker.is_commit)
-
-    @property
-    def first_open_offset(self) -> int | None:
-        """Where the oldest open transaction began."""
-        return next(iter(self._open_transactions.values()), None)
 
     def entries(self) -> Iterator[ProducerEntry]:
         """Everything known, for a snapshot. Each producer's newest batch comes last."""
         for producer_id, producer in self._producers.items():
-            yield from _entries_of(producer_id, producer)
+            first_offset = self.transactions.first_offset_of(producer_id)
+            yield from _entries_of(producer_id, producer, NO_OFFSET if first_offset is None else first_offset)
 
     def restore(self, entries: Iterable[ProducerEntry], now_ms: int) -> None:
         """Know what the entries say and nothing else. All count as seen now: batch times are the clients' word."""
         self._producers.clear()
+        opened = {}
         for entry in entries:
             producer = self._producers.get(entry.producer_id)
             if producer is None or producer.epoch != entry.producer_epoch:
@@ -165,16 +129,15 @@ class ProducerStates:
             producer.last_seen_ms = now_ms
             producer.last_timestamp = entry.timestamp
             producer.coordinator_epoch = entry.coordinator_epoch
-            producer.txn_first_offset = entry.txn_first_offset
+            opened[entry.producer_id] = entry.txn_first_offset
             _restore_batch(producer, entry)
-        opened = ((p.txn_first_offset, number) for number, p in self._producers.items() if p.txn_first_offset >= 0)
-        self._open_transactions = {number: first_offset for first_offset, number in sorted(opened)}
+        self.transactions = OpenTransactions((offset, number) for number, offset in opened.items() if offset >= 0)
         for _ in range(len(self._producers) - self._producers_max):
             self._drop_longest_idle()
 
     def _drop_longest_idle(self) -> None:
         """But none with an open transaction: nobody could end it, and the bound is exceeded rather."""
-        idle = (number for number, producer in self._producers.items() if producer.txn_first_offset == NO_OFFSET)
+        idle = (number for number in self._producers if self.transactions.first_offset_of(number) is None)
         producer_id = next(idle, None)
         if producer_id is not None:
             del self._producers[producer_id]
@@ -183,23 +146,22 @@ class ProducerStates:
         """Forget producers that were idle for too long. Answers how many."""
         count = 0
         while self._producers:
-            longest_idle = next(iter(self._producers.values()))
+            producer_id, longest_idle = next(iter(self._producers.items()))
             if now_ms - longest_idle.last_seen_ms <= self.expiration_ms:
                 break
-            if longest_idle.txn_first_offset != NO_OFFSET:
-                # Its open transaction keeps it.
-                longest_idle.last_seen_ms = now_ms
-                self._producers.move_to_end(next(iter(self._producers)))
-                continue
-            self._producers.popitem(last=False)
-            count += 1
+            if self.transactions.first_offset_of(producer_id) is not None:
+                longest_idle.last_seen_ms = now_ms  # its open transaction keeps it
+                self._producers.move_to_end(producer_id)
+            else:
+                del self._producers[producer_id]
+                count += 1
         return count
 
 
-def _entries_of(producer_id: int, producer: Producer) -> Iterator[ProducerEntry]:
+def _entries_of(producer_id: int, producer: Producer, txn_first_offset: int) -> Iterator[ProducerEntry]:
     def entry(last_sequence: int, last_offset: int, delta: int, timestamp: int) -> ProducerEntry:
-        epochs = (producer.coordinator_epoch, producer.txn_first_offset)
-        return ProducerEntry(producer_id, producer.epoch, last_sequence, last_offset, delta, timestamp, *epochs)
+        transaction = (producer.coordinator_epoch, txn_first_offset)
+        return ProducerEntry(producer_id, producer.epoch, last_sequence, last_offset, delta, timestamp, *transaction)
 
     for batch in producer.batches:
         delta = batch.last_offset - batch.base_offset

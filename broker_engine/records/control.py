@@ -1,12 +1,14 @@
-"""Transaction markers: the one record of a control batch that says how a producer's transaction ended."""
+"""Transaction markers, the control batches that end a producer's transaction, and which transactions are open."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from broker_engine.records.compression import CorruptBatch, TooLarge
 from broker_engine.records.decode import decode_records
+from broker_engine.records.header import BatchHeader
 
 ABORT, COMMIT = 0, 1
 _KEY = struct.Struct(">hh")
@@ -33,3 +35,41 @@ def read_marker(batch: bytes | memoryview) -> TxnMarker | None:
 def marker_record(marker: TxnMarker) -> tuple[bytes, bytes]:
     """Key and value of the record that `read_marker` reads."""
     return _KEY.pack(0, COMMIT if marker.is_commit else ABORT), _VALUE.pack(0, marker.coordinator_epoch)
+
+
+class EndedTransaction(NamedTuple):
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    """Of its marker."""
+    last_stable_offset: int
+    """After it: where the oldest transaction that is still open began, else behind the marker."""
+    is_aborted: bool
+
+
+class OpenTransactions:
+    """Where each producer's open transaction began; a log's batches are shown to it in order."""
+
+    def __init__(self, first_offsets: Iterable[tuple[int, int]] = ()) -> None:
+        """`first_offsets`: (offset, producer id) of what is open already."""
+        self._first_offsets = {producer_id: offset for offset, producer_id in sorted(first_offsets)}
+
+    @property
+    def first_offset(self) -> int | None:
+        """Where the oldest one began."""
+        return next(iter(self._first_offsets.values()), None)
+
+    def first_offset_of(self, producer_id: int) -> int | None:
+        return self._first_offsets.get(producer_id)
+
+    def observe(self, header: BatchHeader, base_offset: int, marker: TxnMarker | None) -> EndedTransaction | None:
+        """The transaction that this transactional batch ended, if it is a marker and one was open."""
+        if not header.is_control:
+            self._first_offsets.setdefault(header.producer_id, base_offset)
+            return None
+        first_offset = self._first_offsets.pop(header.producer_id, None) if marker is not None else None
+        if marker is None or first_offset is None:
+            return None
+        oldest = self.first_offset
+        stable = base_offset + 1 if oldest is None else oldest
+        return EndedTransaction(header.producer_id, first_offset, base_offset, stable, is_aborted=not marker.is_commit)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from broker_engine.log.files import DiskFiles
 from broker_engine.log.scan import scan_batches
 from broker_engine.partition.producer_snapshot import ProducerEntry, pack_snapshot, parse_snapshot
-from broker_engine.partition.producers import EndedTransaction, ProducerStates
+from broker_engine.partition.producers import ProducerStates
 from broker_engine.records.batch import BatchHeader, parse_header
 from broker_engine.records.builder import NewRecord, build_batch
-from broker_engine.records.control import TxnMarker, marker_record, read_marker
+from broker_engine.records.control import EndedTransaction, TxnMarker, marker_record, read_marker
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "segments"
 SNAPSHOTS = sorted(str(path.relative_to(GOLDEN)) for path in GOLDEN.glob("*/*.snapshot"))
@@ -129,12 +129,12 @@ def test_a_transaction_is_open_from_its_first_batch_to_its_marker() -> None:
     note(states, data_batch(1, 0, 0, 2, is_transactional=True), 10)
     note(states, data_batch(2, 0, 0, 1, is_transactional=True), 12)
     note(states, data_batch(1, 0, 2, 1, is_transactional=True), 13)
-    assert states.first_open_offset == 10
+    assert states.transactions.first_offset == 10
     _, aborted = note(states, marker_batch(2, 0, is_commit=False), 14)
     assert aborted == EndedTransaction(2, 12, 14, last_stable_offset=10, is_aborted=True)
     _, committed = note(states, marker_batch(1, 1, is_commit=True), 15)  # the marker raises the epoch
     assert committed == EndedTransaction(1, 10, 15, last_stable_offset=16, is_aborted=False)
-    assert states.first_open_offset is None
+    assert states.transactions.first_offset is None
 
 
 def test_an_open_transaction_keeps_its_producer_for_as_long_as_it_lasts() -> None:
