@@ -20,5 +20,7 @@ class LogConfig:
     """-1 keeps forever."""
     is_deleting: bool = True
     """cleanup.policy contains `delete`: without it neither bound removes anything."""
+    is_compacting: bool = False
+    """cleanup.policy contains `compact`."""
     decompressed_bytes_max: int = 100 << 20
     """How much a look-up by time may decompress of one stored batch."""

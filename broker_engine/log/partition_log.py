@@ -1,9 +1,9 @@
-"""One partition's log: append, read, look up, flush, retain. Synchronous, page cache only; one owner at a time.
+"""One partition's log: append, flush, retain, cut; reading is in readable_log. Synchronous, page cache only.
 
-What the caller does: call `flush_job`, run it in a thread, hand it to `on_flushed`; run `DeletedSegment.remove` of what
-retention answers in a thread as well; release every FileRange of a read. Opening blocks (it scans and syncs): in a
-thread. After a disk error that leaves the file's state unknown the log is offline: every call then answers
-KAFKA_STORAGE_ERROR and no file is synced again.
+One owner at a time. What it does: call `flush_job`, run it in a thread, hand it to `on_flushed`; run
+`DeletedSegment.remove` of what retention answers in a thread as well; release every FileRange of a read. Opening blocks
+(it scans and syncs): in a thread. After a disk error that leaves a file's state unknown the log is offline: every call
+then answers KAFKA_STORAGE_ERROR and no file is synced again.
 
 The recovery point and the log's start come in by `open`'s arguments: their checkpoints are the broker's, one for all.
 Left out: recompression to the topic's `compression.type`.
@@ -17,44 +17,36 @@ from uuid import UUID
 
 from broker_engine.clock import Clock
 from broker_engine.errors import BrokerError, ErrorCode
-from broker_engine.log import timestamps
-from broker_engine.log.checkpoints import EPOCHS_FILE, EpochCache
+from broker_engine.log.checkpoints import EPOCHS_FILE
 from broker_engine.log.config import LogConfig
-from broker_engine.log.file_seam import FileRange, Files
+from broker_engine.log.damage import QUARANTINE_FILE, format_holes
+from broker_engine.log.file_seam import Files
 from broker_engine.log.flush import FlushJob
 from broker_engine.log.layout import check_topic_id, create_segment, make_partition_dir, remove_partition_dir
+from broker_engine.log.readable_log import ReadableLog
 from broker_engine.log.recovery import LoadedLog, load_log, reload_active
-from broker_engine.log.results import AppendResult, LogRead, storage_error, storage_errors
+from broker_engine.log.results import AppendResult, LogRead, LogState, storage_error, storage_errors
 from broker_engine.log.retention import DeletedSegment, expired_count
 from broker_engine.log.segment import Segment
 from broker_engine.log.snapshots import SnapshotFiles
-from broker_engine.log.timestamps import TimestampOffset
+from broker_engine.log.txn_index import AbortedTransaction
+from broker_engine.log.verify import VerifyJob
 from broker_engine.records.builder import stamp_append_time
-from broker_engine.records.control import TxnMarker, read_marker
 from broker_engine.records.header import HEADER_SIZE_BYTES, NO_TIMESTAMP, BatchHeader, pack_header
 
-__all__ = ["AppendResult", "LogRead", "PartitionLog"]
+__all__ = ["AppendResult", "LogRead", "LogState", "PartitionLog"]
 
 
-class PartitionLog:
+class PartitionLog(ReadableLog):
     def __init__(self, files: Files, directory: str, config: LogConfig, clock: Clock, loaded: LoadedLog) -> None:
         """Not for callers: see `open`."""
-        segments = loaded.segments
-        self.config = config
-        self.directory = directory
-        self.log_start_offset = segments[0].base_offset
-        self.durable_end_offset = segments[-1].end_offset
-        self.is_offline = False
-        """A disk error left the files in an unknown state."""
-        self.is_closed = False
+        super().__init__(directory, config, loaded.segments, loaded.epochs)
+        self.durable_end_offset = self.log_end_offset
         self.pack_producers: Callable[[], bytes] | None = None
         """Set by the owner: what producers did below the log's end, to be kept at each roll and at `close`."""
         self._files = files
         self._clock = clock
         self._snapshots = SnapshotFiles(files, directory)
-        self._segments = segments
-        self._bases = [segment.base_offset for segment in segments]
-        self._epochs = loaded.epochs
         self._unsynced: dict[Segment, None] = {}
         self._unsynced_dirs: dict[str, None] = {}
         self._are_epochs_unsynced = False
@@ -77,8 +69,9 @@ class PartitionLog:
             changed_dirs = make_partition_dir(files, directory)
             check_topic_id(files, directory, topic_id)
             loaded = load_log(files, directory, config, recovery_point=recovery_point)
-            if not loaded.segments:
-                loaded.segments.append(create_segment(files, directory, log_start_offset, clock.now_ms()))
+            if not loaded.segments or loaded.ends_in_hole:
+                base_offset = loaded.segments[-1].end_offset if loaded.segments else log_start_offset
+                loaded.segments.append(create_segment(files, directory, base_offset, clock.now_ms()))
                 changed_dirs.append(directory)
             log = cls(files, directory, config, clock, loaded)
             log.log_start_offset = min(max(log.log_start_offset, log_start_offset), log.log_end_offset)
@@ -88,27 +81,9 @@ class PartitionLog:
             log._unsynced_dirs = dict.fromkeys(changed_dirs)
             if loaded.have_epochs_changed:
                 log._write_epochs()
+            if loaded.have_holes_changed:
+                log._write_holes()
             return log
-
-    @property
-    def log_end_offset(self) -> int:
-        return self._segments[-1].end_offset
-
-    @property
-    def size_bytes(self) -> int:
-        return sum(segment.size_bytes for segment in self._segments)
-
-    @property
-    def segment_count(self) -> int:
-        return len(self._segments)
-
-    @property
-    def latest_epoch(self) -> int:
-        return self._epochs.latest_epoch
-
-    @property
-    def epochs(self) -> EpochCache:
-        return self._epochs
 
     # --- writing
 
@@ -181,6 +156,11 @@ class PartitionLog:
         self._are_epochs_unsynced = True
         self._files.write_atomic(self._path(EPOCHS_FILE), self._epochs.format(), is_durable=False)
 
+    def _write_holes(self) -> None:
+        """Durable at once: sealed segments are not verified again at the next start."""
+        holes = {segment.base_offset: segment.holes for segment in self._segments if segment.holes}
+        self._files.write_atomic(self._path(QUARANTINE_FILE), format_holes(holes), is_durable=True)
+
     def roll(self) -> Segment:
         """Seal the active segment and begin the next. Does nothing if the active one is empty."""
         self._check_online()
@@ -199,99 +179,17 @@ class PartitionLog:
         if self.pack_producers is not None:
             self._snapshots.write(self.log_end_offset, self.pack_producers())
 
-    # --- reading
-
-    def read(self, offset: int, *, max_bytes: int, end_offset: int, at_least_one: bool) -> LogRead:
-        """Stored bytes from the batch that holds `offset`, below `end_offset`, at most `max_bytes` of them.
-
-        May end inside a batch, and at a segment's end. With `at_least_one` the first batch comes whole even if it alone
-        is larger; without, the answer is empty then. The caller releases the ranges.
-        """
+    def note_aborted(self, aborted: AbortedTransaction) -> None:
+        """Its abort marker was just appended: readers of committed records pass over it from now on."""
         self._check_online()
-        if not self.log_start_offset <= offset <= self.log_end_offset:
-            raise BrokerError(
-                ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"offset {offset} is outside of {self.log_start_offset}..{self.log_end_offset}",
-            )
-        if offset >= end_offset:
-            return LogRead([], 0, offset)
-        try:
-            return self._read(offset, max_bytes, end_offset, at_least_one=at_least_one)
-        except OSError as error:  # not the context manager: this is the hot path
-            raise storage_error(error) from error
-
-    def _read(self, offset: int, max_bytes: int, end_offset: int, *, at_least_one: bool) -> LogRead:
-        for segment in self._segments_from(offset):
-            first = segment.locate(offset)
-            if first is None:
-                continue  # compaction left nothing at or above the offset in this segment
-            first_bytes = first.header.size_bytes
-            if first.header.next_offset > end_offset or (first_bytes > max_bytes and not at_least_one):
-                break
-            available_bytes = segment.position_of_end(end_offset) - first.position
-            size_bytes = min(max(max_bytes, first_bytes), available_bytes)
-            file_range = FileRange.pinned(segment.handle, first.position, size_bytes)
-            return LogRead([file_range], size_bytes, first.header.base_offset)
-        return LogRead([], 0, offset)
-
-    def _segments_from(self, offset: int) -> list[Segment]:
-        return self._segments[max(0, bisect_right(self._bases, offset) - 1) :]
-
-    def iter_headers(self) -> Iterator[BatchHeader]:
-        """Every batch header in order. Blocks: in a thread."""
-        return (header for header, _ in self.iter_batches(0))
-
-    def iter_batches(self, start_offset: int) -> Iterator[tuple[BatchHeader, TxnMarker | None]]:
-        """Every batch from the one that holds `start_offset`: with them the owner brings a snapshot up to date.
-
-        Blocks: in a thread.
-        """
-        for segment in self._segments_from(start_offset):
-            for batch in segment.batches_near(start_offset):
-                header = batch.header
-                if header.last_offset >= start_offset:
-                    is_marker = header.is_control and header.is_transactional
-                    yield header, read_marker(segment.read_batch(batch)) if is_marker else None
+        with storage_errors():
+            self._segments[-1].txn_index.append(aborted)
+            self._unsynced_dirs[self.directory] = None
 
     def producer_snapshots(self) -> Iterator[tuple[int, bytes]]:
         """(offset, bytes) of each stored snapshot, newest first. Blocks: in a thread."""
         with storage_errors():
             yield from self._snapshots.newest_first()
-
-    # --- looking up
-
-    def find_by_timestamp(self, timestamp_ms: int, end_offset: int) -> TimestampOffset | None:
-        """The first record below `end_offset` at or after the given time. May decompress a batch: in a thread.
-
-        The owner may go on meanwhile; a segment that retention takes away under it answers a (retriable) storage error.
-        """
-        self._check_online()
-        with storage_errors():
-            return timestamps.first_at_or_after(
-                list(self._segments),
-                timestamp_ms,
-                start_offset=self.log_start_offset,
-                end_offset=end_offset,
-                max_bytes=self.config.decompressed_bytes_max,
-            )
-
-    def max_timestamp_offset(self, end_offset: int | None = None) -> TimestampOffset | None:
-        """The record with the highest timestamp below `end_offset`. May decompress a batch: in a thread."""
-        self._check_online()
-        with storage_errors():
-            return timestamps.highest(
-                list(self._segments),
-                start_offset=self.log_start_offset,
-                end_offset=self.log_end_offset if end_offset is None else end_offset,
-                max_bytes=self.config.decompressed_bytes_max,
-            )
-
-    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """(largest epoch not above the given one, its end offset), or (-1, -1)."""
-        return self._epochs.end_offset_for(epoch, self.log_end_offset)
-
-    def epoch_of(self, offset: int) -> int:
-        return self._epochs.epoch_of(offset)
 
     # --- durability
 
@@ -299,7 +197,7 @@ class PartitionLog:
         """What is not yet durable, for a thread to sync. None if nothing is, or if a flush is already in flight."""
         if self.is_offline or self.is_closed or self._flush_in_flight is not None or not self._is_anything_unsynced:
             return None
-        handles = [segment.handle for segment in self._unsynced]
+        handles = [handle for segment in self._unsynced for handle in segment.synced_handles()]
         for handle in handles:
             handle.pin()
         epochs = {self._path(EPOCHS_FILE): self._epochs.format()} if self._are_epochs_unsynced else {}
@@ -324,6 +222,26 @@ class PartitionLog:
             raise storage_error(job.error) from job.error
         self.durable_end_offset = max(self.durable_end_offset, min(job.end_offset, self.log_end_offset))
         return self.durable_end_offset
+
+    # --- verifying
+
+    def verify_job(self, base_offset: int) -> VerifyJob | None:
+        """To check every CRC of a sealed segment in a thread. None if there is no such segment."""
+        self._check_online()
+        segment = next((segment for segment in self._segments[:-1] if segment.base_offset == base_offset), None)
+        return None if segment is None else VerifyJob.pinned(segment)
+
+    def on_verified(self, job: VerifyJob) -> LogState:
+        """What it found damaged is not served from now on."""
+        job.release()
+        if job.error is not None:
+            raise storage_error(job.error) from job.error
+        self._check_online()
+        if job.segment in self._segments and job.holes != job.segment.holes:
+            job.segment.holes = job.holes
+            with storage_errors():
+                self._write_holes()
+        return self.state
 
     # --- removing
 
@@ -382,12 +300,16 @@ class PartitionLog:
         cut.handle.truncate(cut.position_of_end(offset))
         cut.close()
         self._unsynced.pop(cut, None)
-        active = reload_active(self._files, self.directory, cut.base_offset, self.config)
+        holes = [hole for hole in cut.holes if hole.end_offset <= offset]
+        active = reload_active(self._files, self.directory, cut.base_offset, self.config, holes)
+        active.txn_index.replace([entry for entry in active.txn_index.entries() if entry.last_offset < offset])
         active.handle.sync()
         self._segments[-1] = active
         self.durable_end_offset = min(self.durable_end_offset, self.log_end_offset)
         if self._epochs.truncate_from_end(self.log_end_offset):
             self._write_epochs()
+        if holes != cut.holes:
+            self._write_holes()
 
     def delete(self, *, renamed_to: str | None = None) -> None:
         """The partition is gone: close and remove its directory, under another name first if one is given. Blocks."""
@@ -414,11 +336,6 @@ class PartitionLog:
     def _close_segments(self) -> None:
         for segment in self._segments:
             segment.close()
-
-    def _check_online(self) -> None:
-        if self.is_offline or self.is_closed:
-            reason = "closed" if self.is_closed else "offline after a disk error"
-            raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log is {reason}")
 
     def _path(self, name: str) -> str:
         return f"{self.directory}/{name}"

@@ -1,34 +1,41 @@
 """Opening a partition directory: which segments there are, where the log really ends, what the caches should say.
 
-Without a recovery point the last segment is scanned whole, every CRC verified, and cut where the first bad batch
-begins: that is a torn tail. With one, everything below it is taken as sound, and a bad batch there is corruption: the
-log refuses to open rather than cut what was once durable.
-
-Left for issue 4: producer snapshots (the caller replays all headers), unfinished compactions, verifying sealed segments
-above a recovery point that lies in one of them.
+Segments wholly below the recovery point are taken as sound. The rest is verified batch by batch (segment_recovery): a
+bad batch at or above the recovery point ends the log there, and the segments behind it go; below the recovery point it
+is damage, and stays (damage). Without a recovery point everything is verified, and segments behind a bad batch are put
+aside under another name rather than removed: nobody can tell whether they were once durable.
 """
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from broker_engine.errors import BrokerError, ErrorCode
+from broker_engine.log import txn_index
 from broker_engine.log.checkpoints import EPOCHS_FILE, EpochCache
 from broker_engine.log.config import LogConfig
+from broker_engine.log.damage import QUARANTINE_FILE, Hole, parse_holes
 from broker_engine.log.file_seam import Files
-from broker_engine.log.index import OFFSET_ENTRY, TIME_ENTRY, GrowingIndex, StoredIndex
-from broker_engine.log.scan import scan_batches
 from broker_engine.log.segment import (
     DELETED_SUFFIX,
     INDEX_SUFFIX,
     LOG_SUFFIX,
+    SEGMENT_SUFFIXES,
     TIME_INDEX_SUFFIX,
+    TXN_INDEX_SUFFIX,
     MaxTimestamp,
     Segment,
     segment_path,
 )
+from broker_engine.log.segment_recovery import SegmentRecovery, open_segment, stored_indexes
 
+log = logging.getLogger(__name__)
+
+CUT_OFF_SUFFIX = ".cut-off"
+"""Of segments behind a place where a log without a recovery point was cut."""
 _LEFTOVER_SUFFIXES = (DELETED_SUFFIX, ".tmp", ".cleaned")
 _UNFINISHED_SWAP_SUFFIX = ".swap"
 _BASE_OFFSET_DIGITS = 20
@@ -38,37 +45,134 @@ _BASE_OFFSET_DIGITS = 20
 class LoadedLog:
     segments: list[Segment]
     epochs: EpochCache
-    cut_bytes: int
+    cut_bytes: int = 0
     """How much of a torn tail was removed."""
-    have_epochs_changed: bool
+    have_epochs_changed: bool = False
+    have_holes_changed: bool = False
+    ends_in_hole: bool = False
+    """The last segment is damaged to its end: appends need a new one."""
 
 
 def load_log(files: Files, directory: str, config: LogConfig, *, recovery_point: int | None) -> LoadedLog:
     """Every segment of an existing directory, the last one ready for appends. Empty if there is none."""
-    bases = _find_bases(files, directory)
+    bases = find_bases(files, directory)
     if not bases:
-        return LoadedLog([], EpochCache(), 0, have_epochs_changed=False)
+        return LoadedLog([], EpochCache())
     stored_epochs = _read_epochs(files, directory)
-    epochs = EpochCache(list(stored_epochs.entries)) if stored_epochs else EpochCache()
-    sealed = [_load_sealed(files, directory, base, next_base, config) for base, next_base in pairwise(bases)]
-    loader = _ActiveLoader(files, directory, bases[-1], config, epochs)
-    active, cut_bytes = loader.load(recovery_point)
-    segments = [*sealed, active]
-    if stored_epochs is None or (sealed and loader.has_news_at_start):
+    loader = _Loader(files, directory, config, stored_epochs, recovery_point)
+    loader.load(bases)
+    epochs, segments = loader.epochs, loader.segments
+    if stored_epochs is None or loader.are_epochs_doubtful:
         epochs = _rebuild_epochs(segments)
-    epochs.truncate_from_end(active.end_offset)
+    epochs.truncate_from_end(segments[-1].end_offset)
     _sync_what_may_be_in_the_page_cache(files, directory, segments, recovery_point)
-    changed = stored_epochs is None or stored_epochs.entries != epochs.entries
-    return LoadedLog(segments, epochs, cut_bytes, have_epochs_changed=changed)
+    found_holes = {segment.base_offset: segment.holes for segment in segments if segment.holes}
+    return LoadedLog(
+        segments,
+        epochs,
+        loader.cut_bytes,
+        have_epochs_changed=stored_epochs is None or stored_epochs.entries != epochs.entries,
+        have_holes_changed=found_holes != loader.known_holes,
+        ends_in_hole=loader.ends_in_hole,
+    )
 
 
-def reload_active(files: Files, directory: str, base_offset: int, config: LogConfig) -> Segment:
-    """A segment that was cut, or was sealed and is the last one again."""
-    active, _ = _ActiveLoader(files, directory, base_offset, config, EpochCache()).load(recovery_point=None)
-    return active
+def reload_active(files: Files, directory: str, base_offset: int, config: LogConfig, holes: Sequence[Hole]) -> Segment:
+    """A segment that was cut, or was sealed and is the last one again. `holes` are those known below the cut."""
+    point = max((hole.end_offset for hole in holes), default=0)
+    recovery = SegmentRecovery(files, directory, base_offset, config, EpochCache(), recovery_point=point)
+    recovery.run(holes, next_base=None)
+    return recovery.segment
 
 
-def _find_bases(files: Files, directory: str) -> list[int]:
+class _Loader:
+    def __init__(
+        self, files: Files, directory: str, config: LogConfig, epochs: EpochCache | None, recovery_point: int | None
+    ) -> None:
+        self._files = files
+        self._directory = directory
+        self._config = config
+        self._is_point_known = recovery_point is not None
+        self._recovery_point = recovery_point or 0
+        self.epochs = EpochCache(list(epochs.entries)) if epochs else EpochCache()
+        self.known_holes = _read_holes(files, directory)
+        self.segments: list[Segment] = []
+        self.cut_bytes = 0
+        self.are_epochs_doubtful = False
+        self.ends_in_hole = False
+        self._stale_txn_indexes: list[Segment] = []
+
+    def load(self, bases: list[int]) -> None:
+        for base, next_base in pairwise([*bases, None]):
+            assert base is not None
+            if self._load_trusted(base, next_base):
+                continue
+            if not self._recover(base, next_base):
+                self._drop([later for later in bases if later > base])
+                break
+        txn_index.rebuild(self.segments, self._stale_txn_indexes)
+
+    def _load_trusted(self, base: int, next_base: int | None) -> bool:
+        """A sealed segment below the recovery point with indexes that make sense is not looked at any further."""
+        if next_base is None or next_base > self._recovery_point:
+            return False
+        segment = open_segment(self._files, self._directory, base)
+        offset_index, time_index = stored_indexes(segment, self._files)
+        last = time_index.last if time_index else None
+        if offset_index is None or time_index is None or not (last or segment.size_bytes == 0):
+            segment.close()
+            return False
+        segment.offset_index, segment.time_index = offset_index, time_index
+        if last:
+            segment.max_timestamp = MaxTimestamp(last[0], base + last[1])
+            segment.newest_ms = min(last[0], segment.created_ms)
+        segment.end_offset = next_base
+        segment.holes = list(self.known_holes.get(base, []))
+        if not segment.txn_index.is_well_formed:
+            self._stale_txn_indexes.append(segment)
+        self.segments.append(segment)
+        return True
+
+    def _recover(self, base: int, next_base: int | None) -> bool:
+        """False if the log ends in this segment, though others follow."""
+        # A sealed segment below the recovery point whose indexes are gone was durable as a whole.
+        point = max(self._recovery_point, base)
+        recovery = SegmentRecovery(self._files, self._directory, base, self._config, self.epochs, recovery_point=point)
+        recovery.run(self.known_holes.get(base, ()), next_base=next_base)
+        segment = recovery.segment
+        self.are_epochs_doubtful |= bool(self.segments) and recovery.has_news_at_start
+        self.segments.append(segment)
+        self.cut_bytes += recovery.cut_bytes
+        if recovery.is_txn_index_doubtful:
+            self._stale_txn_indexes.append(segment)
+        self.ends_in_hole = recovery.ends_in_hole and next_base is None
+        if next_base is None:
+            if recovery.ends_in_hole:
+                segment.seal()
+            return True
+        if recovery.ends_early(next_base):
+            return False
+        segment.end_offset = next_base
+        segment.seal()
+        return True
+
+    def _drop(self, bases: list[int]) -> None:
+        log.error("the log ends at %d: %d later segments go", self.segments[-1].end_offset, len(bases))
+        for base in bases:
+            for suffix in SEGMENT_SUFFIXES:
+                path = segment_path(self._directory, base, suffix)
+                if self._files.exists(path):
+                    self._put_away(path)
+        self._files.sync_dir(self._directory)  # a gap in the middle of a log must not be possible
+
+    def _put_away(self, path: str) -> None:
+        if self._is_point_known:
+            self._files.unlink(path)
+        else:
+            self._files.rename(path, path + CUT_OFF_SUFFIX)
+
+
+def find_bases(files: Files, directory: str) -> list[int]:
     names = files.list_dir(directory)
     if any(name.endswith(_UNFINISHED_SWAP_SUFFIX) for name in names):
         raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, "an unfinished compaction of Apache Kafka is in the directory")
@@ -85,7 +189,7 @@ def _remove_orphan_indexes(files: Files, directory: str, names: list[str], bases
     """An index whose log is gone is what a crash left of a deletion; a later segment could get the same name."""
     known = {f"{base:0{_BASE_OFFSET_DIGITS}d}" for base in bases}
     for name in names:
-        for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
+        for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX):
             if name.endswith(suffix) and name.removesuffix(suffix) not in known:
                 files.unlink(f"{directory}/{name}")
 
@@ -95,123 +199,15 @@ def _read_epochs(files: Files, directory: str) -> EpochCache | None:
     return EpochCache.parse(files.read_small(path)) if files.exists(path) else None
 
 
-def _open_segment(files: Files, directory: str, base_offset: int) -> Segment:
-    path = segment_path(directory, base_offset, LOG_SUFFIX)
-    modified_ms = files.modified_ms(path)
-    return Segment(files, directory, base_offset, files.open(path), created_ms=modified_ms)
-
-
-def _load_sealed(files: Files, directory: str, base: int, next_base: int, config: LogConfig) -> Segment:
-    segment = _open_segment(files, directory, base)
-    offset_index, time_index = _stored_indexes(segment, files)
-    last = time_index.last if time_index else None
-    if offset_index is not None and time_index is not None and (last or segment.size_bytes == 0):
-        segment.offset_index, segment.time_index = offset_index, time_index
-        if last:
-            segment.max_timestamp = MaxTimestamp(last[0], base + last[1])
-            segment.newest_ms = min(last[0], segment.created_ms)
-    else:
-        _rebuild_sealed(segment, config)
-    segment.end_offset = next_base
-    return segment
-
-
-def _stored_indexes(segment: Segment, files: Files) -> tuple[StoredIndex | None, StoredIndex | None]:
-    offset_index = _sane(StoredIndex(OFFSET_ENTRY, files, segment.path(INDEX_SUFFIX)))
-    time_index = _sane(StoredIndex(TIME_ENTRY, files, segment.path(TIME_INDEX_SUFFIX)))
-    if offset_index and (last := offset_index.last) and not 0 < last[1] < segment.size_bytes:
-        offset_index = None  # zero-filled, or of another file: every entry points behind the first batch
-    if time_index and (last := time_index.last) and (last[0] <= 0 or last[1] < 0):
-        time_index = None
-    return offset_index, time_index
-
-
-def _sane(index: StoredIndex) -> StoredIndex | None:
-    return index if index.is_well_formed else None
-
-
-def _rebuild_sealed(segment: Segment, config: LogConfig) -> None:
-    position = 0
-    for batch in scan_batches(segment.handle, 0):
-        segment.observe(
-            batch.position,
-            batch.header,
-            append_ms=segment.created_ms,
-            index_interval_bytes=config.index_interval_bytes,
-        )
-        position = batch.end_position
-    if position != segment.size_bytes:
-        raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"a sealed segment is damaged at byte {position}")
-    segment.seal()
-
-
-class _ActiveLoader:
-    """Finds the end of the log in its last segment."""
-
-    def __init__(self, files: Files, directory: str, base: int, config: LogConfig, epochs: EpochCache) -> None:
-        self._files = files
-        self._segment = _open_segment(files, directory, base)
-        self._config = config
-        self._epochs = epochs
-        self.has_news_at_start = False
-        """The first batch is of an epoch that the checkpoint does not know: it may lack others before."""
-
-    def load(self, recovery_point: int | None) -> tuple[Segment, int]:
-        segment = self._segment
-        position = self._trusted_position(recovery_point) if recovery_point is not None else 0
-        epoch = -1
-        for batch in scan_batches(segment.handle, position, verify=True):
-            header = batch.header
-            if header.base_offset < segment.end_offset or header.partition_leader_epoch < epoch:
-                break
-            epoch = header.partition_leader_epoch
-            is_news = self._epochs.assign(epoch, header.base_offset)
-            self.has_news_at_start |= is_news and batch.position == 0
-            segment.observe(
-                batch.position,
-                header,
-                append_ms=segment.created_ms,
-                index_interval_bytes=self._config.index_interval_bytes,
-            )
-            position = batch.end_position
-        if recovery_point is not None and segment.end_offset < recovery_point:
-            raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, "a batch below the recovery point is damaged or missing")
-        return segment, self._cut_at(position)
-
-    def _trusted_position(self, recovery_point: int) -> int:
-        """Take over index entries below the recovery point; the position of the last one."""
-        segment = self._segment
-        offset_index, time_index = _stored_indexes(segment, self._files)
-        if offset_index is None or time_index is None:
-            return 0
-        offsets = GrowingIndex(OFFSET_ENTRY, offset_index.read_all())
-        times = GrowingIndex(TIME_ENTRY, time_index.read_all())
-        offset_index.close()
-        time_index.close()
-        offsets.drop_from(key=recovery_point - segment.base_offset)
-        last = offsets.last
-        times.drop_from(value=last[0] if last else 0)
-        if last is None:
-            return 0
-        segment.offset_index, segment.time_index = offsets, times
-        if latest := times.last:
-            segment.max_timestamp = MaxTimestamp(latest[0], segment.base_offset + latest[1])
-            segment.newest_ms = min(latest[0], segment.created_ms)
-        first = next(scan_batches(segment.handle, 0), None)
-        segment.first_timestamp = first.header.max_timestamp if first else None
-        return last[1]
-
-    def _cut_at(self, position: int) -> int:
-        cut_bytes = self._segment.size_bytes - position
-        if cut_bytes:
-            self._segment.handle.truncate(position)
-        return cut_bytes
+def _read_holes(files: Files, directory: str) -> dict[int, list[Hole]]:
+    path = f"{directory}/{QUARANTINE_FILE}"
+    return parse_holes(files.read_small(path)) if files.exists(path) else {}
 
 
 def _rebuild_epochs(segments: list[Segment]) -> EpochCache:
     epochs = EpochCache()
     for segment in segments:
-        for batch in scan_batches(segment.handle, 0):
+        for batch in segment.batches_near(segment.base_offset):
             epochs.assign(batch.header.partition_leader_epoch, batch.header.base_offset)
     return epochs
 

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log.file_seam import FileRange
+
+
+class LogState(StrEnum):
+    ONLINE = "online"
+    DAMAGED = "damaged"
+    """Something that was durable once can no longer be read. The rest is served, and appends go on."""
+    OFFLINE = "offline"
+    """A disk error left the files in an unknown state: every call answers KAFKA_STORAGE_ERROR."""
+    CLOSED = "closed"
 
 
 class AppendResult(NamedTuple):

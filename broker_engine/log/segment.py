@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from broker_engine.log.config import LogConfig
+from broker_engine.log.damage import Hole
 from broker_engine.log.file_seam import FileHandle, Files
 from broker_engine.log.index import OFFSET_ENTRY, TIME_ENTRY, GrowingIndex, Index, StoredIndex
 from broker_engine.log.scan import ScannedBatch, find_batch, scan_batches
+from broker_engine.log.txn_index import TransactionIndex
 from broker_engine.records.header import NO_TIMESTAMP, BatchHeader
 
 LOG_SUFFIX = ".log"
@@ -48,6 +50,9 @@ class Segment:
         """The age that retention sees: the highest timestamp, none counted as later than its append."""
         self.offset_index: Index = GrowingIndex(OFFSET_ENTRY)
         self.time_index: Index = GrowingIndex(TIME_ENTRY)
+        self.txn_index = TransactionIndex(files, segment_path(directory, base_offset, TXN_INDEX_SUFFIX))
+        self.holes: list[Hole] = []
+        """Damaged places, in order."""
         self._bytes_since_entry = 0
         self._files = files
         self._directory = directory
@@ -58,6 +63,10 @@ class Segment:
 
     def path(self, suffix: str) -> str:
         return segment_path(self._directory, self.base_offset, suffix)
+
+    def has_room_for(self, header: BatchHeader) -> bool:
+        """Could the offsets of this batch come next? No CRC covers them."""
+        return self.end_offset <= header.base_offset and header.last_offset - self.base_offset <= RELATIVE_OFFSET_MAX
 
     def should_roll(self, header: BatchHeader, config: LogConfig, now_ms: int) -> bool:
         """Must this batch, with its final offsets, go into a new segment?"""
@@ -117,14 +126,27 @@ class Segment:
 
     def locate(self, offset: int) -> ScannedBatch | None:
         """The first batch that ends at or above `offset`; None if there is none in this segment."""
+        if self.holes:
+            return next((batch for batch in self.batches_near(offset) if batch.header.last_offset >= offset), None)
         return find_batch(self.handle, self._position_near(offset), offset)
+
+    def hole_at(self, offset: int) -> Hole | None:
+        return next((hole for hole in self.holes if hole.start_offset <= offset < hole.end_offset), None)
+
+    def readable_end(self, position: int) -> int:
+        """How far one can read from a sound batch without meeting damage."""
+        return min((hole.position for hole in self.holes if hole.position > position), default=self.size_bytes)
 
     def read_batch(self, batch: ScannedBatch) -> bytes:
         return self.handle.pread(batch.header.size_bytes, batch.position)
 
     def batches_near(self, offset: int) -> Iterator[ScannedBatch]:
         """Batches in order, from the last indexed one that does not begin after `offset`."""
-        return scan_batches(self.handle, self._position_near(offset))
+        position = self._position_near(offset)
+        for hole in self.holes:
+            yield from scan_batches(self.handle, position, hole.position)
+            position = max(position, hole.end_position)
+        yield from scan_batches(self.handle, position)
 
     def _position_near(self, offset: int) -> int:
         entry = self.offset_index.floor(offset - self.base_offset)
@@ -142,8 +164,14 @@ class Segment:
         batch = self.locate(end_offset)
         return batch.position if batch else self.size_bytes
 
+    def synced_handles(self) -> list[FileHandle]:
+        """What a flush of this segment brings to the disk."""
+        txn_handle = self.txn_index.handle
+        return [self.handle] if txn_handle is None else [self.handle, txn_handle]
+
     def close(self) -> None:
         self.handle.close()
+        self.txn_index.close()
         for index in (self.offset_index, self.time_index):
             if isinstance(index, StoredIndex):
                 index.close()

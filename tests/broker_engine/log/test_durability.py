@@ -78,21 +78,6 @@ def test_a_flipped_bit_ends_the_log_where_it_is(tmp_path: Path) -> None:
     assert harness.append(b"again").base_offset == 1
 
 
-def test_damage_below_the_recovery_point_is_never_cut_away(tmp_path: Path) -> None:
-    harness = LogHarness(DiskFiles(tmp_path))
-    for value in numbered(3):
-        harness.append(value)
-    harness.log.close()
-    path = tmp_path / FIRST_LOG
-    damaged = bytearray(path.read_bytes())
-    damaged[70] ^= 1
-    path.write_bytes(damaged)
-    with pytest.raises(BrokerError) as raised:
-        harness.open(recovery_point=3)
-    assert raised.value.code == ErrorCode.KAFKA_STORAGE_ERROR
-    assert path.read_bytes() == damaged
-
-
 def test_zeros_after_the_last_batch_are_cut(tmp_path: Path) -> None:
     harness = LogHarness(DiskFiles(tmp_path))
     harness.append(b"a")

@@ -1,0 +1,182 @@
+"""Verifying one segment whose end is not known to be durable: where it really ends, and what its indexes should say.
+
+A bad batch at or above the recovery point is a torn tail, and cut. Below it, it is damage to something that was durable
+once: a hole, behind which the search for the next sound batch goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from broker_engine.log.checkpoints import EpochCache
+from broker_engine.log.config import LogConfig
+from broker_engine.log.damage import Hole, find_next_batch
+from broker_engine.log.file_seam import Files
+from broker_engine.log.index import OFFSET_ENTRY, TIME_ENTRY, GrowingIndex, StoredIndex
+from broker_engine.log.scan import ScannedBatch, scan_batches
+from broker_engine.log.segment import (
+    INDEX_SUFFIX,
+    LOG_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TXN_INDEX_SUFFIX,
+    MaxTimestamp,
+    Segment,
+    segment_path,
+)
+from broker_engine.records.header import BatchHeader
+
+
+class SegmentRecovery:
+    """Use once: `run`, then look at `segment` and the flags."""
+
+    def __init__(
+        self, files: Files, directory: str, base: int, config: LogConfig, epochs: EpochCache, *, recovery_point: int
+    ) -> None:
+        self.segment = open_segment(files, directory, base)
+        self.cut_bytes = 0
+        """How much of a torn tail was removed."""
+        self.has_news_at_start = False
+        """The first batch is of an epoch that the checkpoint does not know: it may lack others before."""
+        self.is_txn_index_doubtful = files.exists(self.segment.path(TXN_INDEX_SUFFIX))
+        """It says something, or there are markers, that are not covered by the recovery point."""
+        self.has_gaps = False
+        """Some offsets are not there, as compaction leaves it."""
+        self._files = files
+        self._config = config
+        self._epochs = epochs
+        self._recovery_point = recovery_point
+        self._is_verifying_all = True
+        self._epoch = -1
+        """Of the batch before; -1 where none was looked at yet."""
+
+    def run(self, known_holes: Sequence[Hole], *, next_base: int | None) -> None:
+        """`next_base`: where the next segment begins; None for the last one."""
+        segment = self.segment
+        position = 0 if known_holes else self._trusted_position()
+        if position and next(scan_batches(segment.handle, position, verify=True), None) is None:
+            position = self._distrust()
+        position = self._scan(position)
+        while position < segment.size_bytes and segment.end_offset < self._recovery_point:
+            position = self._scan(self._pass_over(position, next_base))
+        if position < segment.size_bytes:
+            self.cut_bytes = segment.size_bytes - position
+            segment.handle.truncate(position)
+        elif self._is_short(next_base) and segment.end_offset < self._recovery_point:
+            self._add_hole(self._recovery_point if next_base is None else next_base, position, position)
+
+    def ends_early(self, next_base: int) -> bool:
+        """Was the end of a sealed segment lost, so that the log ends here?"""
+        return self.cut_bytes > 0 or self._is_short(next_base)
+
+    def _is_short(self, next_base: int | None) -> bool:
+        """The last one may always be. Where compaction was at work, batches may be missing before any border."""
+        if next_base is None:
+            return True
+        is_compacted = self._config.is_compacting or self.has_gaps
+        return self.segment.end_offset < next_base and not is_compacted
+
+    @property
+    def ends_in_hole(self) -> bool:
+        holes = self.segment.holes
+        return bool(holes) and holes[-1].end_position == self.segment.size_bytes
+
+    def _scan(self, position: int) -> int:
+        """Take in batches from `position`; where the first one that does not fit begins, or the file ends."""
+        for batch in scan_batches(self.segment.handle, position, verify=True):
+            header = batch.header
+            if not self.segment.has_room_for(header) or header.partition_leader_epoch < self._epoch:
+                return batch.position
+            self._take_in(batch, header)
+            position = batch.end_position
+        return position
+
+    def _take_in(self, batch: ScannedBatch, header: BatchHeader) -> None:
+        segment = self.segment
+        is_marker = header.is_control and header.is_transactional
+        self.is_txn_index_doubtful |= is_marker and (
+            self._is_verifying_all or header.base_offset >= self._recovery_point
+        )
+        is_gap = self._epoch >= 0 and header.base_offset > segment.end_offset
+        self.has_gaps |= is_gap or _is_compacted(header)
+        self._epoch = header.partition_leader_epoch
+        is_news = self._epochs.assign(self._epoch, header.base_offset)
+        self.has_news_at_start |= is_news and batch.position == 0
+        segment.observe(
+            batch.position,
+            header,
+            append_ms=segment.created_ms,
+            index_interval_bytes=self._config.index_interval_bytes,
+        )
+
+    def _pass_over(self, position: int, next_base: int | None) -> int:
+        """Note the damage at `position`; where the next sound batch begins, or the file ends."""
+        segment = self.segment
+        following = find_next_batch(segment.handle, position, segment.end_offset)
+        if following is not None:
+            self._add_hole(following.header.base_offset, position, following.position)
+            return following.position
+        self._add_hole(self._recovery_point if next_base is None else next_base, position, segment.size_bytes)
+        return segment.size_bytes
+
+    def _add_hole(self, end_offset: int, position: int, end_position: int) -> None:
+        self.segment.holes.append(Hole(self.segment.end_offset, end_offset, position, end_position))
+        self.segment.end_offset = end_offset
+
+    def _trusted_position(self) -> int:
+        """Take over index entries below the recovery point; the position of the last one."""
+        segment = self.segment
+        offset_index, time_index = stored_indexes(segment, self._files)
+        if offset_index is None or time_index is None:
+            return 0
+        offsets = GrowingIndex(OFFSET_ENTRY, offset_index.read_all())
+        times = GrowingIndex(TIME_ENTRY, time_index.read_all())
+        offset_index.close()
+        time_index.close()
+        offsets.drop_from(key=self._recovery_point - segment.base_offset)
+        last = offsets.last
+        times.drop_from(value=last[0] if last else 0)
+        if last is None:
+            return 0
+        segment.offset_index, segment.time_index = offsets, times
+        if latest := times.last:
+            segment.max_timestamp = MaxTimestamp(latest[0], segment.base_offset + latest[1])
+            segment.newest_ms = min(latest[0], segment.created_ms)
+        first = next(scan_batches(segment.handle, 0), None)
+        segment.first_timestamp = first.header.max_timestamp if first else None
+        self._is_verifying_all = False
+        entries = segment.txn_index.entries() if segment.txn_index.is_well_formed else None
+        self.is_txn_index_doubtful = entries is None or any(e.last_offset >= self._recovery_point for e in entries)
+        return last[1]
+
+    def _distrust(self) -> int:
+        """The batch at the last index entry is bad: only a scan from the start tells which offset it has."""
+        segment = self.segment
+        segment.offset_index, segment.time_index = GrowingIndex(OFFSET_ENTRY), GrowingIndex(TIME_ENTRY)
+        segment.max_timestamp, segment.first_timestamp = MaxTimestamp(), None
+        self._is_verifying_all = self.is_txn_index_doubtful = True
+        return 0
+
+
+def open_segment(files: Files, directory: str, base_offset: int) -> Segment:
+    path = segment_path(directory, base_offset, LOG_SUFFIX)
+    modified_ms = files.modified_ms(path)
+    return Segment(files, directory, base_offset, files.open(path), created_ms=modified_ms)
+
+
+def stored_indexes(segment: Segment, files: Files) -> tuple[StoredIndex | None, StoredIndex | None]:
+    """Each index if its file makes sense."""
+    offset_index = _sane(StoredIndex(OFFSET_ENTRY, files, segment.path(INDEX_SUFFIX)))
+    time_index = _sane(StoredIndex(TIME_ENTRY, files, segment.path(TIME_INDEX_SUFFIX)))
+    if offset_index and (last := offset_index.last) and not 0 < last[1] < segment.size_bytes:
+        offset_index = None  # zero-filled, or of another file: every entry points behind the first batch
+    if time_index and (last := time_index.last) and (last[0] <= 0 or last[1] < 0):
+        time_index = None
+    return offset_index, time_index
+
+
+def _sane(index: StoredIndex) -> StoredIndex | None:
+    return index if index.is_well_formed else None
+
+
+def _is_compacted(header: BatchHeader) -> bool:
+    return header.has_delete_horizon or header.record_count <= header.last_offset_delta

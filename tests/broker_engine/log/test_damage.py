@@ -1,0 +1,207 @@
+"""Damage to what was durable once is neither cut away nor served: the rest of the log goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from broker_engine.errors import BrokerError, ErrorCode
+from broker_engine.log.config import LogConfig
+from broker_engine.log.damage import QUARANTINE_FILE, Hole, format_holes, parse_holes
+from broker_engine.log.files import DiskFiles, MemoryFiles
+from broker_engine.log.recovery import CUT_OFF_SUFFIX
+from broker_engine.log.results import LogState
+from broker_engine.records.batch import parse_header
+from broker_engine.records.builder import NewRecord, build_batch
+from tests.broker_engine.log.harness import DIRECTORY, LogHarness, numbered
+
+CONFIG = LogConfig(segment_bytes=500, index_interval_bytes=100)
+BATCH_COUNT = 20
+UNCOVERED_BYTES = {*range(8), *range(12, 16)}
+"""Base offset and leader epoch: the broker writes them, and no CRC covers them, as in Kafka."""
+BATCH_BYTES = len(build_batch([NewRecord(0, b"k", numbered(1)[0])]))
+
+
+class DamagedLog:
+    """Twenty one-record batches in several segments, and hands that flip bits."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root / DIRECTORY
+        self.harness = LogHarness(DiskFiles(root), CONFIG)
+        self.starts: dict[int, tuple[Path, int]] = {}
+        for value in numbered(BATCH_COUNT):
+            result = self.harness.append(value)
+            path = self.root / f"{self.harness.log.segment_bases[-1]:020d}.log"
+            self.starts[result.base_offset] = (path, path.stat().st_size - BATCH_BYTES)
+        self.harness.flush()
+        self.bases = self.harness.log.segment_bases
+        assert len(self.bases) > 3
+
+    def flip(self, offset: int, byte: int = 70) -> bytes:
+        """Damage the batch that holds `offset`; the file as it is then."""
+        path, position = self.starts[offset]
+        data = bytearray(path.read_bytes())
+        data[position + byte] ^= 0xFF
+        path.write_bytes(data)
+        return bytes(data)
+
+    def without_indexes(self) -> None:
+        for path in self.root.iterdir():
+            if path.suffix in {".index", ".timeindex"}:
+                path.unlink()
+
+    def readable(self) -> list[int]:
+        """Offsets that a patient consumer gets, asking for each in turn."""
+        return [offset for offset in range(self.harness.log.log_end_offset) if self._can_read(offset)]
+
+    def _can_read(self, offset: int) -> bool:
+        try:
+            return parse_header(self.harness.fetch(offset)).base_offset == offset
+        except BrokerError:
+            return False
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> DamagedLog:
+    return DamagedLog(tmp_path)
+
+
+def fetch_error(harness: LogHarness, offset: int) -> BrokerError:
+    with pytest.raises(BrokerError) as raised:
+        harness.fetch(offset)
+    return raised.value
+
+
+@pytest.mark.parametrize("byte", [70, 16, 9, 0], ids=["payload", "magic", "length", "offset"])
+def test_a_bad_batch_in_a_sealed_segment_is_found_by_verifying_and_only_it_is_lost(
+    damaged: DamagedLog, byte: int
+) -> None:
+    harness, log = damaged.harness, damaged.harness.log
+    data = damaged.flip(6, byte)
+    assert log.state is LogState.ONLINE
+    for base in log.segment_bases:
+        if (job := log.verify_job(base)) is not None:
+            job.run()
+            log.on_verified(job)
+    assert log.state is LogState.DAMAGED
+    assert [(hole.start_offset, hole.end_offset) for hole in log.holes] == [(6, 7)]
+    error = fetch_error(harness, 6)
+    assert (error.code, error.message) == (ErrorCode.KAFKA_STORAGE_ERROR, "offsets 6 to 6 are damaged on disk")
+    assert [record.offset for record in harness.records(7)] == list(range(7, BATCH_COUNT))
+    assert harness.append(b"more").base_offset == BATCH_COUNT
+    path, _ = damaged.starts[6]
+    assert path.read_bytes() == data
+
+
+def test_a_fetch_before_the_damage_ends_before_it(damaged: DamagedLog) -> None:
+    damaged.flip(6)
+    log = damaged.harness.log
+    job = log.verify_job(max(base for base in log.segment_bases if base <= 6))
+    assert job is not None
+    job.run()
+    log.on_verified(job)
+    base = job.segment.base_offset
+    assert len(damaged.harness.fetch(base)) == BATCH_BYTES * (6 - base)
+
+
+def test_known_damage_is_known_after_a_restart_that_verifies_nothing(damaged: DamagedLog) -> None:
+    damaged.flip(6)
+    damaged.without_indexes()
+    first = damaged.harness.open(recovery_point=BATCH_COUNT)
+    assert first.state is LogState.DAMAGED
+    first.close()
+    again = damaged.harness.open(recovery_point=BATCH_COUNT)
+    assert again.holes == first.holes
+    assert fetch_error(damaged.harness, 6).code is ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_damage_in_the_last_segment_below_the_recovery_point_keeps_what_follows(damaged: DamagedLog) -> None:
+    offset = damaged.bases[-1] + 1
+    data = damaged.flip(offset)
+    damaged.without_indexes()
+    log = damaged.harness.open(recovery_point=BATCH_COUNT)
+    assert (log.state, log.log_end_offset) == (LogState.DAMAGED, BATCH_COUNT)
+    path, _ = damaged.starts[offset]
+    assert path.read_bytes() == data
+    assert damaged.readable() == [number for number in range(BATCH_COUNT) if number != offset]
+    assert damaged.harness.append(b"more").base_offset == BATCH_COUNT
+
+
+def test_a_tail_missing_below_the_recovery_point_is_a_hole_and_appends_go_behind_it(damaged: DamagedLog) -> None:
+    path, position = damaged.starts[BATCH_COUNT - 2]
+    path.write_bytes(path.read_bytes()[:position])
+    log = damaged.harness.open(recovery_point=BATCH_COUNT)
+    assert (log.state, log.log_end_offset) == (LogState.DAMAGED, BATCH_COUNT)
+    assert damaged.readable() == list(range(BATCH_COUNT - 2))
+    assert damaged.harness.append(b"more").base_offset == BATCH_COUNT
+    damaged.harness.flush()
+    damaged.harness.log.close()
+    reopened = damaged.harness.open(recovery_point=BATCH_COUNT + 1)
+    assert (reopened.state, reopened.log_end_offset) == (LogState.DAMAGED, BATCH_COUNT + 1)
+    assert damaged.harness.values(BATCH_COUNT) == [b"more"]
+
+
+def test_a_bad_batch_above_the_recovery_point_is_a_torn_tail_and_later_segments_go(damaged: DamagedLog) -> None:
+    damaged.flip(6)
+    log = damaged.harness.open(recovery_point=4)
+    assert (log.state, log.log_end_offset) == (LogState.ONLINE, 6)
+    assert damaged.harness.append(b"again").base_offset == 6
+    assert {int(path.stem) for path in damaged.root.glob("*.log")} == {base for base in damaged.bases if base <= 6}
+
+
+def test_without_a_recovery_point_segments_behind_a_bad_batch_are_kept_aside(damaged: DamagedLog) -> None:
+    damaged.flip(6)
+    assert damaged.harness.open().log_end_offset == 6
+    aside = {path.name.split(".")[0] for path in damaged.root.glob(f"*.log{CUT_OFF_SUFFIX}")}
+    assert {int(name) for name in aside} == {base for base in damaged.bases if base > 6}
+    damaged.harness.log.close()
+    assert damaged.harness.open().log_end_offset == 6
+
+
+def test_batches_lost_at_the_border_of_two_segments_end_the_log_there(damaged: DamagedLog) -> None:
+    """A power failure may keep the later segment and lose the end of the earlier: the log stays a prefix."""
+    path, position = damaged.starts[damaged.bases[2] - 1]
+    path.write_bytes(path.read_bytes()[:position])
+    assert damaged.harness.open(recovery_point=0).log_end_offset == damaged.bases[2] - 1
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    position=st.integers(0, BATCH_BYTES * BATCH_COUNT - 1),
+    bit=st.integers(0, 7),
+    recovery_point=st.integers(0, BATCH_COUNT),
+)
+def test_whichever_bit_flips_below_the_recovery_point_all_other_records_survive(
+    position: int, bit: int, recovery_point: int
+) -> None:
+    files = MemoryFiles()
+    harness = LogHarness(files, LogConfig())
+    for value in numbered(BATCH_COUNT):
+        harness.append(value)
+    harness.flush()
+    path = f"{DIRECTORY}/{0:020d}.log"
+    data = bytearray(files.read_small(path))
+    data[position] ^= 1 << bit
+    files.write_atomic(path, bytes(data), is_durable=True)
+    victim = position // BATCH_BYTES
+    log = harness.open(recovery_point=recovery_point)
+    if position % BATCH_BYTES in UNCOVERED_BYTES:
+        return
+    if victim < recovery_point:
+        assert [(hole.start_offset, hole.end_offset) for hole in log.holes] == [(victim, victim + 1)]
+        assert [record.offset for record in harness.records(victim + 1)] == list(range(victim + 1, BATCH_COUNT))
+    else:
+        assert log.log_end_offset == victim
+        assert len(harness.records()) == victim
+
+
+def test_the_list_of_holes_parses_or_is_ignored(damaged: DamagedLog) -> None:
+    holes = {0: [Hole(3, 4, 273, 364)], 100: [Hole(100, 110, 0, 5), Hole(120, 130, 50, 60)]}
+    assert parse_holes(format_holes(holes)) == holes
+    for broken in (b"", b"1\n0\n", b"0\n2\n1 2 3 4 5\n", b"0\n1\nx\n", b"\xff"):
+        assert parse_holes(broken) == {}
+    (damaged.root / QUARANTINE_FILE).write_bytes(b"\xff")
+    assert damaged.harness.open(recovery_point=BATCH_COUNT).state is LogState.ONLINE
