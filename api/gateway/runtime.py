@@ -47,6 +47,7 @@ def make_client(tenant: str, principal: str) -> Client:
             bootstrap=environment.engine_bootstrap,
             client_id=f"highwater-gateway-{principal}",
             sasl=PlainCredentials(GATEWAY_USER, environment.read_cluster_secret(), f"{tenant}:{principal}"),
+            tls=environment.engine_tls(),
             request_timeout_ms=REQUEST_TIMEOUT_MS,
             unknown_topic_wait_ms=UNKNOWN_TOPIC_WAIT_MS,
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ class Environment:
     redis_url: str | None
     engine: str
     engine_bootstrap: tuple[str, ...]
+    engine_ca_file: Path | None
     cluster_secret: str | None
     cluster_secret_file: Path
     allowed_hosts: tuple[str, ...]
@@ -39,6 +41,10 @@ class Environment:
     @property
     def is_production(self) -> bool:
         return self.name == "production"
+
+    def engine_tls(self) -> ssl.SSLContext | None:
+        """How the internal listener is reached: by TLS, trusting this file alone, where one is named."""
+        return ssl.create_default_context(cafile=self.engine_ca_file) if self.engine_ca_file else None
 
     def read_cluster_secret(self) -> str:
         """The internal listener's secret. Read at use: the first broker may write the file after our start."""
@@ -67,6 +73,7 @@ def load(values: Mapping[str, str]) -> Environment:
         redis_url=values.get("HIGHWATER_REDIS_URL") or None,
         engine=values.get("HIGHWATER_ENGINE") or "highwater",
         engine_bootstrap=_words(values.get("HIGHWATER_ENGINE_BOOTSTRAP")) or ("127.0.0.1:9094",),
+        engine_ca_file=Path(ca_file) if (ca_file := values.get("HIGHWATER_ENGINE_CA_FILE")) else None,
         cluster_secret=values.get("HIGHWATER_CLUSTER_SECRET") or None,
         cluster_secret_file=Path(values.get("HIGHWATER_CLUSTER_SECRET_FILE") or home / "cluster-secret"),
         allowed_hosts=_words(values.get("HIGHWATER_ALLOWED_HOSTS")) or _default_hosts(public_url),

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,10 +60,18 @@ class Account:
 
 
 class Stack:
-    def __init__(self, home: Path) -> None:
+    def __init__(
+        self,
+        home: Path,
+        *,
+        listeners: Mapping[str, str] = LISTENERS,
+        settings: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.home = home
         self.port = _free_port()
-        self.broker = BrokerProcess(home / "broker", listeners=LISTENERS)
+        self.broker = BrokerProcess(home / "broker", listeners=listeners, settings=settings)
+        self._environment = dict(environment or {})
         self.demo = self.other = Account("", "", "")
         self._server: subprocess.Popen[bytes] | None = None
 
@@ -88,6 +96,7 @@ class Stack:
             "DJANGO_SETTINGS_MODULE": "control_plane.settings",
             "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'platform'}",
             "PYTHONUNBUFFERED": "1",
+            **self._environment,
         }
 
     def prepare(self) -> None:

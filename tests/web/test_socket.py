@@ -249,3 +249,13 @@ async def test_the_server_says_goodbye_when_it_stops(stack: Stack) -> None:
         finally:
             assert await stopping in (0, -15)
             await asyncio.to_thread(stack.start_server)
+
+
+async def test_a_subscription_outlives_a_restart_of_the_broker(stack: Stack, socket: Socket, topic: str) -> None:
+    produce(stack, topic, "before")
+    await socket.subscribe(topic, start="earliest")
+    assert data(await socket.hear_records(1)) == ["before"]
+    await asyncio.to_thread(stack.broker.stop)
+    await asyncio.to_thread(stack.broker.start)
+    await asyncio.to_thread(produce, stack, topic, "after")
+    assert data(await socket.hear_records(1)) == ["after"]

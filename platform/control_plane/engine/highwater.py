@@ -201,6 +201,7 @@ async def _connect(environment: Environment) -> Client:
             bootstrap=environment.engine_bootstrap,
             client_id="highwater-control-plane",
             sasl=PlainCredentials(USER, secret),
+            tls=environment.engine_tls(),
             request_timeout_ms=REQUEST_TIMEOUT_MS,
         )
     )

@@ -69,6 +69,7 @@ def make_client(environment: Environment) -> Client:
             bootstrap=environment.engine_bootstrap,
             client_id="highwater-live",
             sasl=PlainCredentials(SERVICE_USER, secret),
+            tls=environment.engine_tls(),
         )
     )
 
