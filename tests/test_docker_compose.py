@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from broker_engine.config import BrokerConfig
 
 REPOSITORY = Path(__file__).resolve().parents[1]
