@@ -1,6 +1,6 @@
 // The live tail: records as they are written, over the socket.
-import { useMemo, useState } from "react";
-import type { PartitionRow } from "../../api/types";
+import { useEffect, useMemo, useRef, useState } from "react";
+import type { LogRecord, PartitionRow } from "../../api/types";
 import { Button } from "../../components/controls";
 import { SendIcon } from "../../components/icons";
 import { RecordDetail } from "./record-detail";
@@ -17,13 +17,12 @@ export function MessagesTab({ topic, rows }: { topic: string; rows: PartitionRow
   const [choice, setChoice] = useTailChoice(topic);
   const { state, store } = useTail(topic, choice);
   const [searchText, setSearchText] = useState("");
-  const [selectedId, setSelectedId] = useState<string | null>(null);
   const [isSending, setIsSending] = useState(false);
   const wantedId = choice.from === "offset" ? rowId(choice.partition ?? 0, choice.offset) : null;
   const shown = useMemo(() => matching(state.rows, searchText), [state.rows, searchText]);
-  const selected = useMemo(() => find(state.rows, selectedId ?? wantedId), [state.rows, selectedId, wantedId]);
+  const [selected, setSelected] = useSelected(state.rows, wantedId);
   const closeSide = (): void => {
-    setSelectedId(selectedId === null && wantedId ? "" : null);
+    setSelected(null);
     setIsSending(false);
   };
   const hasSide = isSending || selected !== null;
@@ -55,8 +54,8 @@ export function MessagesTab({ topic, rows }: { topic: string; rows: PartitionRow
         <RecordList
           rows={shown}
           selectedId={selected ? rowId(selected.partition, selected.offset) : null}
-          onSelect={(id) => {
-            setSelectedId(id);
+          onSelect={(record) => {
+            setSelected(record);
             setIsSending(false);
           }}
           empty={<NothingYet phase={state.phase} isSearching={searchText !== ""} receivedCount={state.receivedCount} />}
@@ -76,9 +75,18 @@ function matching(rows: readonly TailRow[], searchText: string): readonly TailRo
   return needle ? rows.filter((row) => row.kind === "record" && recordMatches(row.record, needle)) : rows;
 }
 
-function find(rows: readonly TailRow[], id: string | null) {
-  const row = id === null ? undefined : rows.find((candidate) => candidate.id === id);
-  return row?.kind === "record" ? row.record : null;
+/** The record itself is kept, since a fast tail soon drops its row. The one that a link names opens when it arrives. */
+function useSelected(rows: readonly TailRow[], wantedId: string | null) {
+  const [selected, setSelected] = useState<LogRecord | null>(null);
+  const openedFor = useRef<string | null>(null);
+  useEffect(() => {
+    if (wantedId === null || openedFor.current === wantedId) return;
+    const row = rows.find((candidate) => candidate.id === wantedId);
+    if (row?.kind !== "record") return;
+    openedFor.current = wantedId;
+    setSelected(row.record);
+  }, [rows, wantedId]);
+  return [selected, setSelected] as const;
 }
 
 function NothingYet(props: { phase: string; isSearching: boolean; receivedCount: number }) {

@@ -1,6 +1,15 @@
 // A windowed list: only the rows in view exist. Newest on top; reading further down is not disturbed by new arrivals.
-import { type KeyboardEvent, type ReactNode, type RefObject, useLayoutEffect, useRef, useState } from "react";
+import {
+  type KeyboardEvent,
+  type PointerEvent,
+  type ReactNode,
+  type RefObject,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "react";
 import { formatCount } from "../../api/int64";
+import type { LogRecord } from "../../api/types";
 import { clockTime } from "../../components/time";
 import { payloadPreview } from "./payload";
 import type { TailRow } from "./tail-store";
@@ -11,7 +20,7 @@ const OVERSCAN_ROWS = 6;
 interface RecordListProps {
   rows: readonly TailRow[];
   selectedId: string | null;
-  onSelect: (id: string) => void;
+  onSelect: (record: LogRecord) => void;
   empty: ReactNode;
 }
 
@@ -23,7 +32,7 @@ export function RecordList({ rows, selectedId, onSelect, empty }: RecordListProp
     if (box.current) setView({ top: box.current.scrollTop, height: box.current.clientHeight });
   };
   useLayoutEffect(measure, []);
-  useAnchor(box, rows, rowHeight);
+  const anchor = useAnchor(box, rows, rowHeight);
   const first = Math.max(0, Math.floor(view.top / rowHeight) - OVERSCAN_ROWS);
   const last = Math.min(rows.length, Math.ceil((view.top + view.height) / rowHeight) + OVERSCAN_ROWS);
   const isAway = view.top > rowHeight;
@@ -36,7 +45,7 @@ export function RecordList({ rows, selectedId, onSelect, empty }: RecordListProp
         <span>Key</span>
         <span>Value</span>
       </div>
-      <div className="record-scroll" ref={box} onScroll={measure} onKeyDown={moveFocus}>
+      <div className="record-scroll" ref={box} onScroll={measure} onKeyDown={moveFocus} {...anchor}>
         {rows.length === 0 && <div className="record-empty">{empty}</div>}
         <ol className="record-space" style={{ height: rows.length * rowHeight }} aria-label="Records, newest first">
           {rows.slice(first, last).map((row, index) => (
@@ -66,7 +75,7 @@ export function RecordList({ rows, selectedId, onSelect, empty }: RecordListProp
 interface RecordRowProps {
   row: Extract<TailRow, { kind: "record" }>;
   isSelected: boolean;
-  onSelect: (id: string) => void;
+  onSelect: (record: LogRecord) => void;
 }
 
 function RecordRow({ row: { id, record }, isSelected, onSelect }: RecordRowProps) {
@@ -75,7 +84,9 @@ function RecordRow({ row: { id, record }, isSelected, onSelect }: RecordRowProps
       type="button"
       className="record-row"
       aria-pressed={isSelected}
-      onClick={() => onSelect(id)}
+      // At once with a mouse: in a fast tail the button may be released over another row.
+      onPointerDown={(event) => event.pointerType === "mouse" && event.button === 0 && onSelect(record)}
+      onClick={() => onSelect(record)}
       data-record={id}
     >
       <span className="muted">{clockTime(record.timestamp)}</span>
@@ -97,16 +108,34 @@ function GapMark({ row: { gap } }: { row: Extract<TailRow, { kind: "mark" }> }) 
   );
 }
 
-/** Keeps what is being read in place while rows are added above it. */
-function useAnchor(box: RefObject<HTMLDivElement | null>, rows: readonly TailRow[], rowHeight: number): void {
+/**
+ * Keeps rows where they are while they are being read: when scrolled down, and while the mouse is over them, since
+ * nobody can click what moves away. Leaving with the mouse goes back to the newest, unless the user has scrolled.
+ */
+function useAnchor(box: RefObject<HTMLDivElement | null>, rows: readonly TailRow[], rowHeight: number) {
   const previousFirst = useRef<string | null>(null);
+  const held = useRef({ isOver: false, addedPx: 0 });
   useLayoutEffect(() => {
     const before = previousFirst.current;
     previousFirst.current = rows[0]?.id ?? null;
-    if (!box.current || before === null || box.current.scrollTop === 0) return;
-    const added = rows.findIndex((row) => row.id === before);
-    if (added > 0) box.current.scrollBy({ top: added * rowHeight, behavior: "instant" });
+    if (!box.current || before === null || (box.current.scrollTop === 0 && !held.current.isOver)) return;
+    const addedPx = rows.findIndex((row) => row.id === before) * rowHeight;
+    if (addedPx <= 0) return;
+    const beforePx = box.current.scrollTop;
+    box.current.scrollBy({ top: addedPx, behavior: "instant" });
+    held.current.addedPx += box.current.scrollTop - beforePx;
   }, [box, rows, rowHeight]);
+  return {
+    onPointerEnter: (event: PointerEvent): void => {
+      const isAtTop = box.current?.scrollTop === 0;
+      held.current = { isOver: event.pointerType === "mouse", addedPx: isAtTop ? 0 : NaN };
+    },
+    onPointerLeave: (): void => {
+      const wasOnlyHeld = box.current?.scrollTop === held.current.addedPx;
+      held.current = { isOver: false, addedPx: 0 };
+      if (wasOnlyHeld) box.current?.scrollTo({ top: 0, behavior: "instant" });
+    },
+  };
 }
 
 function moveFocus(event: KeyboardEvent<HTMLDivElement>): void {
