@@ -96,8 +96,9 @@ class Connection:
         return not self._slots
 
     def finish(self) -> None:
-        """For shutdown: begin nothing new, answer what was begun, then close."""
+        """For shutdown: begin nothing new, answer what was begun, then close. Long polls are not waited for."""
         self._is_ending = True
+        self._cancel_polls()
         if self.is_idle:
             self.stream.close()
 
@@ -281,7 +282,10 @@ class Connection:
         if self._reserved_bytes:
             self._budget.give_back(self._reserved_bytes)
             self._reserved_bytes = 0
+        self._cancel_polls()
+        self._on_closed(self)
+
+    def _cancel_polls(self) -> None:
         for slot in list(self._slots):
             if slot.task is not None:
                 slot.task.cancel()
-        self._on_closed(self)

@@ -105,10 +105,18 @@ class LocalPartition:
         return self.log.read(offset, max_bytes=bytes_max, end_offset=end_offset, at_least_one=at_least_one)
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """(largest epoch not above the given one, its end offset), or (-1, -1).
+
+        The log learns of a leader's epoch with the first append in it, so that a restart of thousands of partitions
+        writes nothing; until then the term is here, and begins at the log's end.
+        """
+        if self.log.latest_epoch < epoch <= self.leader_epoch:
+            found = epoch if epoch == self.leader_epoch else self.log.latest_epoch
+            return found, self.log.log_end_offset
         return self.log.end_offset_for_epoch(epoch)
 
     def epoch_of(self, offset: int) -> int:
-        return self.log.epoch_of(offset)
+        return self.log.epoch_of(offset) if offset < self.log.log_end_offset else self.leader_epoch
 
     def find_by_timestamp(self, timestamp_ms: int, end_offset: int) -> TimestampOffset | None:
         """May read and decompress: for a thread."""

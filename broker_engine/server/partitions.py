@@ -133,7 +133,6 @@ class Partitions:
     def _open(self, wanted: _Wanted) -> LocalPartition:
         """In a thread: scans, syncs, replays the producers' state."""
         opened = self._open_log(wanted)
-        opened.start_epoch(max(wanted.state.leader_epoch, opened.latest_epoch))
         core = PartitionCore(
             leader_epoch=wanted.state.leader_epoch,
             replicas=wanted.state.replicas,

@@ -66,6 +66,9 @@ def test_records_and_topics_survive_a_clean_stop(broker: BrokerProcess) -> None:
             assert topic_id_of(client, topic) == topic_id
             assert values_of(fetch(client, topic, partition=1)) == [b"kept"]
             assert describe(client, topic).partitions[0].leader_epoch == 1
+            assert fetch(client, topic, partition=1, current_leader_epoch=0).error_code == 74
+            assert fetch(client, topic, 1, partition=1, current_leader_epoch=1, last_fetched_epoch=0).error_code == 0
+            assert fetch(client, topic, 1, partition=1, last_fetched_epoch=1).error_code == 0
             assert produce(client, topic, batch_of(b"more"), partition=1).base_offset == 1
 
 
@@ -139,6 +142,24 @@ def test_tenants_have_folders_of_their_own(tmp_path: Path) -> None:
             create(client, "orders")
             assert client.call(MetadataRequest(topics=[]), 12).cluster_id == "lkc-demo"
         assert (broker.data_dir / "tenants" / "demo" / "orders-0").is_dir()
+
+
+def test_a_sign_in_that_ran_out_ends_the_connection(tmp_path: Path) -> None:
+    broker = BrokerProcess(tmp_path / "b", settings={"connections.max.reauth.ms": "300"})
+    with broker, RawClient(broker.address("internal")) as client:
+        assert client.sign_in("control-plane", broker.cluster_secret).session_lifetime_ms == 300
+        answer_count = 0
+        while _is_answered(client):
+            answer_count += 1
+        assert answer_count > 0
+
+
+def _is_answered(client: RawClient) -> bool:
+    try:
+        client.send_request(MetadataRequest(topics=[]), 12)
+        return client.receive_frame() is not None
+    except ConnectionError:
+        return False
 
 
 def test_the_quorums_own_entry_is_a_listener_that_speaks_sign_in_only(tmp_path: Path) -> None:

@@ -171,6 +171,16 @@ def test_a_tenants_policy_binds_its_topics(broker: BrokerProcess) -> None:
     assert "name_pattern" in results[1].error_message
 
 
+def test_a_policy_without_first_use_leaves_a_topic_unknown(broker: BrokerProcess, keys: dict[str, Key]) -> None:
+    tenant = AlterTenantsTenant(tenant_id="manual", cluster_id="lkc-manual", policy_json='{"auto_create": false}')
+    with control_plane(broker) as client:
+        client.call(AlterTenantsRequest(tenants=[tenant]), 0)
+        for name, code in (("manual/never", 3), ("acme/at-once", 0)):
+            asked = MetadataRequest(topics=[MetadataRequestTopic(name=name)])
+            codes = [client.call(asked, 12).topics[0].error_code for _ in range(300)]
+            assert codes[-1] == code
+
+
 def test_the_gateway_acts_only_on_behalf_of_a_caller(
     broker: BrokerProcess, keys: dict[str, Key], acme: RawClient
 ) -> None:

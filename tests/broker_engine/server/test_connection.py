@@ -194,6 +194,16 @@ async def test_a_reader_that_never_reads_is_muted_then_closed(make: Callable[...
     assert len(running.handler.begun) == begun_count
 
 
+async def test_shutdown_does_not_wait_for_long_polls(make: Callable[..., Running]) -> None:
+    running = make()
+    client = await running.connect()
+    client.stream.send([framed(b"wait")])
+    await until(lambda: running.handler.begun == [b"wait"])
+    running.connections[0].finish()
+    await until(lambda: client.closed_count == 1)
+    assert client.received == b""
+
+
 async def test_shutdown_answers_what_was_begun(make: Callable[..., Running]) -> None:
     running = make()
     client = await running.connect()
