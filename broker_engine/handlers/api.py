@@ -73,6 +73,8 @@ class Api(Generic[Req, Resp]):
     is_next_allowed: bool = False
     """The next request may begin while this one waits for its acknowledgement."""
     is_cancelled_with_connection: bool = False
+    is_answered: Callable[[Req], bool] | None = None
+    """Whether the client waits for an answer at all; where it does not, a refusal closes the connection."""
 
     @property
     def spec(self) -> ApiSpec:

@@ -147,4 +147,5 @@ API = Api(
     refuse=refuse,
     advertised_min_version=0,
     is_next_allowed=True,
+    is_answered=lambda request: request.acks != NONE,
 )

@@ -127,6 +127,8 @@ class Session:
         if not isinstance(error, BrokerError):
             log.error("%s v%d from %s failed", api.spec.name, header.api_version, self.peer, exc_info=error)
             error = BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, "the broker has logged what happened")
+        if api.is_answered is not None and not api.is_answered(request):
+            return HANG_UP
         try:
             return self._encode(header.correlation_id, api.refuse(request, error), header.api_version)
         except WireError:

@@ -14,7 +14,16 @@ from broker_engine.wire import registry
 from broker_engine.wire.framing import encode_request
 from broker_engine.wire.messages.produce import ProduceRequest
 from tests.broker_engine.broker_process import BrokerProcess
-from tests.broker_engine.handlers.calls import batch_of, create, describe, fetch, new_name, produce, values_of
+from tests.broker_engine.handlers.calls import (
+    batch_of,
+    create,
+    describe,
+    fetch,
+    new_name,
+    produce,
+    produce_request,
+    values_of,
+)
 from tests.broker_engine.raw_client import RawClient
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
@@ -138,7 +147,11 @@ def test_a_failed_request_without_acks_closes_and_a_good_one_does_not(broker: Br
         assert client.is_closed_by_peer()
 
 
-def _without_acks(topic: str, records: bytes) -> ProduceRequest:
-    from tests.broker_engine.handlers.calls import produce_request
+def test_a_refusal_of_the_whole_request_closes_where_no_answer_is_expected(broker: BrokerProcess) -> None:
+    with RawClient(broker.address()) as client:
+        client.send_request(_without_acks(create(client), batch_of(b"x", is_transactional=True)), 9)
+        assert client.is_closed_by_peer()
 
+
+def _without_acks(topic: str, records: bytes) -> ProduceRequest:
     return produce_request(topic, records, acks=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -18,8 +19,9 @@ from tests.broker_engine.raw_client import RawClient
 
 
 @pytest.fixture
-def client(broker: BrokerProcess, keys: dict[str, Key]) -> RawClient:
-    return RawClient(broker.address("clients"))
+def client(broker: BrokerProcess, keys: dict[str, Key]) -> Iterator[RawClient]:
+    with RawClient(broker.address("clients")) as raw_client:
+        yield raw_client
 
 
 def test_a_key_acts_for_its_tenant(client: RawClient, keys: dict[str, Key], acme: RawClient, globex: RawClient) -> None:
