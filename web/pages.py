@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import aiofiles
 from asgiref.sync import sync_to_async
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -25,7 +26,8 @@ async def dashboard(request: HttpRequest) -> HttpResponse:
     if request.method not in ("GET", "HEAD"):
         return HttpResponse(status=405, headers={"Allow": "GET, HEAD"})
     try:
-        page = await sync_to_async(DASHBOARD.read_bytes, thread_sensitive=False)()
+        async with aiofiles.open(DASHBOARD, "rb") as file:
+            page = await file.read()
     except FileNotFoundError:
         return HttpResponse(NOT_BUILT, status=503, headers={"Retry-After": "10"})
     return HttpResponse(page, headers={"Cache-Control": "no-cache"})

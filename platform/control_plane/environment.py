@@ -101,7 +101,7 @@ def _secret_key(values: Mapping[str, str], name: str, home: Path) -> str:
 
 def _kept_secret_key(path: Path) -> str:
     """A random key per installation, so that sessions outlive a restart and no two clones share one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     if not path.exists():
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:

@@ -61,7 +61,7 @@ TEMPLATES = [
 def _database() -> dict[str, Any]:
     if HIGHWATER.database_url:
         return dict(dj_database_url.parse(HIGHWATER.database_url, conn_max_age=60, conn_health_checks=True))
-    HIGHWATER.home.mkdir(parents=True, exist_ok=True)
+    HIGHWATER.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": HIGHWATER.home / "control-plane.sqlite3",

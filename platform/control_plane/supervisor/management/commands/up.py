@@ -119,6 +119,6 @@ def start(supervisor: Supervisor, options: UpOptions, env: dict[str, str]) -> De
 
 
 def prepare_home(options: UpOptions) -> None:
-    options.home.mkdir(parents=True, exist_ok=True)
+    options.home.mkdir(mode=0o700, parents=True, exist_ok=True)  # password hashes, records, secrets
     ensure_secret(Path(settings.HIGHWATER.cluster_secret_file))
     (options.home / "celery").mkdir(exist_ok=True)
