@@ -1,4 +1,4 @@
-"""Where replicas go (mission.md section 2, row 4).
+"""Where replicas go: racks first, then hosts, then a rule that spreads leaders and followers evenly.
 
 With the n brokers in a row, s the topic's start and r = i div n: partition i is led by broker (s + i) mod n, and its
 j-th follower stands (1 + (s' + r + j - 1) mod (n - 1)) places further on. So leaders are even, a dead broker's leaders

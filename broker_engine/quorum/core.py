@@ -1,6 +1,6 @@
 """QuorumCore: decides who leads and what is committed. Pure: `step(event, now_ms) -> Ready`.
 
-What must hold (reliability.md 24-29), asserted where state changes:
+What must hold, asserted where state changes:
 - An epoch is on disk before the node acts in it, and every start takes a higher one than any that this disk has seen:
   no (epoch, offset) ever names two different records, whatever a crash took from the log's tail.
 - A leader's first entry is LeaderChange, and nothing counts as committed before that entry is.

@@ -1,4 +1,4 @@
-"""One broker: wires the parts, starts them in the order of reliability.md 4.5, stops them so that nothing is lost.
+"""One broker: wires the parts, starts them in order, stops them so that nothing is lost.
 
 Start: lock, meta, clean marker, metadata log (replayed, led), listeners bound, registration, logs opened, then serving.
 Stop: no new connections, what was begun is answered, all logs flushed, checkpoints, the clean marker last.

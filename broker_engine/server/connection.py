@@ -1,7 +1,7 @@
 """One connection: frames in, answers out in the order of the requests, everything bounded.
 
 Like Kafka it takes one request at a time, except that a request which only waits for its acknowledgement lets the
-next one begin (mission.md section 2, row 19). Muting is `stream.pause()`: the peer's TCP window fills, and nothing is
+next one begin (docs/differences.md). Muting is `stream.pause()`: the peer's TCP window fills, and nothing is
 buffered here. Runs unchanged on any `Stream`, the simulator's too.
 """
 

@@ -1,6 +1,6 @@
 """The data directory as a whole: one broker at a time, the broker and cluster that it belongs to, how it was left.
 
-`meta.properties` and the clean-shutdown marker are Kafka's files by name and form (reliability.md 4.5).
+`meta.properties` and the clean-shutdown marker are Kafka's files by name and form.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def _broker_settings(options: UpOptions, env: Mapping[str, str]) -> dict[str, st
 
 def web(options: UpOptions, env: Mapping[str, str]) -> ChildSpec:
     argv = [sys.executable, "-m", "uvicorn", "web.asgi:application", "--host", HOST, "--port", str(options.http_port)]
-    # The heartbeat of product.md: a ping each 20 s, closed when two go unanswered. Frames over 1 MiB are refused by
+    # The heartbeat: a ping each 20 s, closed when two go unanswered. Frames over 1 MiB are refused by
     # the consumer with its own close code, so the server's limit stands well above it.
     argv += ["--ws", "websockets-sansio", "--ws-ping-interval", "20", "--ws-ping-timeout", "40"]
     argv += ["--ws-max-size", str(4 << 20), "--lifespan", "on", "--no-server-header"]
