@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from broker_engine.errors import BrokerError
 from broker_engine.handlers.api import Api, Call, Reply, Scope
+from broker_engine.metadata.image import CredentialImage
+from broker_engine.security.principal import Principal
 from broker_engine.security.sasl import AuthenticateReply, NeedPasswordCheck, RawReply, Refuse, TokenVerdict
 from broker_engine.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 
@@ -58,11 +60,25 @@ async def _check_password(session: Session, need: NeedPasswordCheck) -> TokenVer
     job = session.broker.accounts.password_job(
         need.claim, is_internal_listener=session.listener.is_internal, listener_tenant=session.listener.tenant
     )
+    credential = _credential_behind(session, need, job.principal)
     # Threads of their own: a flood of sign-ins must not hold up the metadata log's sync.
     principal = await asyncio.get_running_loop().run_in_executor(session.broker.password_threads, job.run)
     if principal is None:
         log.warning("sign-in of %r from %s refused", need.claim.username, session.peer)
-    return session.sasl.on_outcome(principal, session.broker.clock.monotonic_ms())
+    return session.on_password_checked(principal, credential)
+
+
+def _credential_behind(
+    session: Session, need: NeedPasswordCheck, principal: Principal | None
+) -> CredentialImage | None:
+    """The API key that the connection will act with: its own, or that of the gateway's caller; None for people and for
+    the cluster's own users.
+    """
+    if principal is None or principal.is_internal:
+        return None
+    username = principal.name if principal.on_behalf_by else need.claim.username
+    credential = session.broker.image.credential(username)
+    return credential if credential is not None and credential.tenant == principal.tenant else None
 
 
 API = Api(request=SaslAuthenticateRequest, scope=Scope.NAMELESS, handle=handle, refuse=refuse, is_before_sign_in=True)

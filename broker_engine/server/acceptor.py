@@ -73,6 +73,13 @@ class Acceptor:
                 connection.stream.abort()
             await self._wait_until_all_gone()
 
+    def cut_off_unwelcome(self) -> None:
+        """At once, without the answers in flight: whoever was signed in may no longer be told anything."""
+        for connection in list(self._connections):
+            if not connection.is_welcome:
+                log.info("closing %s: its key was revoked or its tenant deleted", connection.stream.peer)
+                connection.stream.abort()
+
     async def _wait_until_all_gone(self) -> None:
         while self._connections:
             self._all_gone.clear()
@@ -95,9 +102,14 @@ class Acceptor:
             log.warning("refusing %s on %s: too many connections", stream.peer, spec.name)
             stream.abort()
             return
+        handler = self._make_handler(spec, stream)
+        if not handler.is_welcome:
+            log.info("refusing %s on %s: the listener's tenant was deleted", stream.peer, spec.name)
+            stream.abort()
+            return
         connection = Connection(
             stream,
-            self._make_handler(spec, stream),
+            handler,
             self._budget,
             self._clock,
             timeouts=self._timeouts,

@@ -216,6 +216,7 @@ class Broker:
             clock=self.clock,
             partitions=self.partitions,
             on_failure=self.fail,
+            on_shown=self._on_image_shown,
         )
         self.producer_ids = ProducerIds(self.metadata, self.node_id)
         self.accounts = Accounts(self._cluster_secret(), self._find_account, self._tenant_exists)
@@ -231,6 +232,12 @@ class Broker:
 
     def _tenant_exists(self, tenant: str) -> bool:
         return self.image.tenant(tenant) is not None
+
+    def _on_image_shown(self, old: MetadataImage, new: MetadataImage) -> None:
+        """A revoked key and a deleted tenant lose their open connections with the image that says so."""
+        is_fewer = old.credentials is not new.credentials or old.removed_tenants is not new.removed_tenants
+        if is_fewer and self._is_serving:
+            self._acceptor.cut_off_unwelcome()
 
     def _bind(self) -> None:
         tls = None

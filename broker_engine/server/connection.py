@@ -47,6 +47,11 @@ class RequestHandler(Protocol):
     @property
     def is_authenticated(self) -> bool: ...
 
+    @property
+    def is_welcome(self) -> bool:
+        """False once the one who signed in is no longer known."""
+        ...
+
     def on_frame(self, frame: memoryview) -> Outcome | Later: ...
 
 
@@ -94,6 +99,10 @@ class Connection:
     @property
     def is_idle(self) -> bool:
         return not self._slots
+
+    @property
+    def is_welcome(self) -> bool:
+        return self._handler.is_welcome
 
     def finish(self) -> None:
         """For shutdown: begin nothing new, answer what was begun, then close. Long polls are not waited for."""

@@ -55,6 +55,7 @@ class MetadataDriver:
         clock: Clock,
         partitions: Partitions,
         on_failure: Callable[[Exception], None],
+        on_shown: Callable[[MetadataImage, MetadataImage], None] = lambda old, new: None,
     ) -> None:
         self.image: MetadataImage = EMPTY_IMAGE
         self._me = VoterKey(node_id, directory_id)
@@ -62,6 +63,7 @@ class MetadataDriver:
         self._clock = clock
         self._partitions = partitions
         self._on_failure = on_failure
+        self._on_shown = on_shown
         self._log: MetadataLog | None = None
         self._core: QuorumCore | None = None
         self._has_open_partitions = False
@@ -183,6 +185,7 @@ class MetadataDriver:
         if self._has_open_partitions:
             await self._partitions.open_missing(old, new)
         self.image = new
+        self._on_shown(old, new)
         if self._has_open_partitions:
             await self._partitions.retire_removed(old, new)
 

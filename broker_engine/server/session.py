@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.api import AnyApi, Call, Reply, Scope
+from broker_engine.metadata.image import CredentialImage
 from broker_engine.net.stream import part_size_bytes
-from broker_engine.security.principal import anonymous
+from broker_engine.security.principal import Principal, anonymous
 from broker_engine.security.sasl import Close, Refuse, SaslSession
+from broker_engine.security.sasl import Outcome as SaslOutcome
 from broker_engine.server.listeners import ListenerSpec
 from broker_engine.server.outcome import HANG_UP, NO_ANSWER, Later, Outcome
 from broker_engine.wire.api import API_VERSIONS_KEY
@@ -43,6 +45,7 @@ class Session:
             failure_delay_ms=broker.config.connection_failed_authentication_delay_ms,
             principal=None if listener.protocol.has_sasl else anonymous(listener.tenant),
         )
+        self._credential: CredentialImage | None = None
         self._frame_bytes_max = broker.request_bytes_max
         self._usage_tenant: str | None = None
         self._usage = broker.usage.of(listener.tenant)
@@ -54,6 +57,25 @@ class Session:
     @property
     def is_authenticated(self) -> bool:
         return self.sasl.is_authenticated
+
+    @property
+    def is_welcome(self) -> bool:
+        return self.sasl.principal is None or self._is_known(self.sasl.principal, self._credential)
+
+    def on_password_checked(self, principal: Principal | None, credential: CredentialImage | None) -> SaslOutcome:
+        """`credential` is the API key behind the principal, as it was when the check began: it may be gone by now."""
+        if principal is not None and not self._is_known(principal, credential):
+            principal = None
+        if principal is not None:
+            self._credential = credential
+        return self.sasl.on_outcome(principal, self.broker.clock.monotonic_ms())
+
+    def _is_known(self, principal: Principal, credential: CredentialImage | None) -> bool:
+        """A key that was made anew is another key."""
+        image = self.broker.image
+        if principal.tenant in image.removed_tenants:
+            return False
+        return credential is None or image.credential(credential.username) == credential
 
     def on_frame(self, frame_view: memoryview) -> Outcome | Later:
         if self.sasl.expects_raw_token:

@@ -24,6 +24,7 @@ class Echo:
     def __init__(self) -> None:
         self.frame_bytes_max = 1 << 20
         self.is_authenticated = True
+        self.is_welcome = True
         self.begun: list[bytes] = []
         self.release = asyncio.Event()
 
