@@ -63,6 +63,7 @@ IN_FLIGHT_BYTES_MAX = 512 * 1024 * 1024
 STOP_GRACE_S = 10.0
 PASSWORD_THREAD_COUNT = 2
 _PAUSE_AFTER_ERROR_S = 1.0
+_AFTER_CRASH = "the last stop was not clean, so logs are checked from their recovery points on"
 
 
 class BrokerFailed(Exception):  # noqa: N818 - reads as what it is
@@ -182,19 +183,24 @@ class Broker:
     async def _start(self) -> None:
         self._data_dir.lock()
         self._bind()
+        is_new = self._data_dir.is_new
         meta = self._data_dir.load_or_create_meta(self.node_id, self.randomness)
         self.cluster_id = meta.cluster_id
         is_clean = self._data_dir.take_clean_marker() is not None
-        log.info(
-            "node %d of cluster %s, last stop was %s", self.node_id, meta.cluster_id, "clean" if is_clean else "not"
-        )
+        how = "first start" if is_new else "after a clean stop" if is_clean else _AFTER_CRASH
+        log.info("node %d of cluster %s on %s: %s", self.node_id, meta.cluster_id, self._data_dir.path, how)
         self._make_parts(meta)
         await self.metadata.start()
         await asyncio.to_thread(tidy, self._data_dir.files, self.image, self.randomness)
         await self._register()
-        await self.metadata.open_partitions()
+        await self._open_partitions()
         await self._ensure_telemetry_topic()
         self._serve()
+
+    async def _open_partitions(self) -> None:
+        started_ms = self.clock.monotonic_ms()
+        await self.metadata.open_partitions()
+        log.info("%d partitions opened in %d ms", len(self.partitions), self.clock.monotonic_ms() - started_ms)
 
     def _make_parts(self, meta: Meta) -> None:
         files = self._data_dir.files
@@ -310,6 +316,8 @@ class Broker:
         )
         self._acceptor.start(self._listeners)
         self._is_serving = True
+        for spec, listener in self._listeners:
+            log.info("listening on %s", spec.describe(*listener.address))
         self._keep_running(TelemetryWriter(self).run, "telemetry")
         self._keep_running(self._upkeep.run_retention, "retention")
         self._keep_running(self._upkeep.run_high_watermarks, "high watermark checkpoints")
@@ -337,6 +345,7 @@ class Broker:
 
     async def _stop(self) -> None:
         if self._is_serving:
+            log.info("stopping: %d connections get their answers, then all logs are flushed", self.connection_count)
             await self._acceptor.stop(STOP_GRACE_S)
         for _, listener in self._listeners:
             listener.close()
@@ -360,7 +369,7 @@ class Broker:
             await self._upkeep.write_recovery_points()
             self.partitions.close_all()
             self._data_dir.write_clean_marker(self.broker_epoch)
-            log.info("stopped cleanly")
+            log.info("stopped cleanly: everything is on disk")
 
 
 async def _run_again_after_errors(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:

@@ -48,9 +48,14 @@ class DataDir:
     def unlock(self) -> None:
         os.close(self._lock_descriptor)
 
+    @property
+    def is_new(self) -> bool:
+        """No broker ever started here."""
+        return not self.files.exists(_META)
+
     def load_or_create_meta(self, node_id: int, randomness: Randomness) -> Meta:
         """Who this directory belongs to. ConfigError where it is another node's."""
-        if not self.files.exists(_META):
+        if self.is_new:
             meta = Meta(id_text(randomness.uuid()), node_id, randomness.uuid())
             self.files.write_atomic(_META, _format_meta(meta), is_durable=True)
             return meta

@@ -29,6 +29,12 @@ class ListenerSpec:
     def name(self) -> str:
         return self.endpoint.name
 
+    def describe(self, host: str, port: int) -> str:
+        """For the log: where, how, and as whom one comes in."""
+        owner = f"tenant {self.tenant}" if self.tenant else "root"
+        who = "brokers" if self.is_controller else "internal" if self.is_internal else owner
+        return f"{Endpoint(self.name, host, port)} {self.protocol.value} ({who})"
+
 
 def make_specs(config: BrokerConfig) -> tuple[ListenerSpec, ...]:
     """All listeners of this broker, the controller's last. ConfigError where one would be an open door."""
@@ -43,6 +49,7 @@ def make_specs(config: BrokerConfig) -> tuple[ListenerSpec, ...]:
     if voters:
         specs.append(_controller_spec(voters, config))
     for spec in specs:
+        _check_production(spec, config)
         _check_door(spec)
         _check_advertised(spec)
         _check_certificate(spec, config)
@@ -92,6 +99,15 @@ def _controller_spec(voters: Mapping[int, Endpoint], config: BrokerConfig) -> Li
     has_tls = config.ssl_certificate_file is not None
     protocol = SecurityProtocol.SASL_SSL if has_tls else SecurityProtocol.SASL_PLAINTEXT
     return ListenerSpec(endpoint=endpoint, protocol=protocol, is_internal=True, is_controller=True)
+
+
+def _check_production(spec: ListenerSpec, config: BrokerConfig) -> None:
+    """Loopback is no excuse there: whatever else runs on the machine could come in."""
+    if config.env == "production" and not spec.protocol.has_sasl:
+        raise ConfigError(
+            f"listener {spec.endpoint} would let anybody in: HIGHWATER_ENV=production has no listener without "
+            f"authentication; set listener.security.protocol.map={spec.name}:SASL_SSL (SASL_PLAINTEXT on loopback)"
+        )
 
 
 def _check_door(spec: ListenerSpec) -> None:

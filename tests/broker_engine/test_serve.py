@@ -128,6 +128,19 @@ def test_directories_of_nobody_are_set_aside_and_half_deleted_ones_go(broker: Br
         assert (kept / "00000000000000000000.log").read_bytes() == b"something"
 
 
+def test_the_log_tells_how_the_last_run_ended(broker: BrokerProcess) -> None:
+    with broker:
+        assert "first start" in broker.log
+        assert f"listening on default={broker.address()} PLAINTEXT (root)" in broker.log
+        broker.stop()
+        broker.start()
+        assert "after a clean stop" in broker.log
+        assert "not clean" not in broker.log
+        broker.kill()
+        broker.start()
+        assert "the last stop was not clean" in broker.log
+
+
 def test_interrupt_is_a_clean_stop_too(broker: BrokerProcess) -> None:
     with broker:
         os.kill(broker.pid, signal.SIGINT)
@@ -234,6 +247,12 @@ def test_a_wrong_setting_is_one_line(tmp_path: Path, arguments: list[str], messa
     result = serve("serve", "--data-dir", str(tmp_path / "b"), *arguments)
     assert result.returncode == 1
     assert message in only_line(result)
+
+
+def test_production_refuses_a_listener_without_authentication(tmp_path: Path) -> None:
+    result = serve("serve", "--data-dir", str(tmp_path), "--listen", "127.0.0.1:0", HIGHWATER_ENV="production")
+    assert result.returncode == 1
+    assert "set listener.security.protocol.map=default:SASL_SSL" in only_line(result)
 
 
 def test_a_taken_port_is_one_line(tmp_path: Path) -> None:

@@ -56,3 +56,13 @@ def test_one_line_says_what_is_wrong(listeners: str, settings: dict[str, str], m
     with pytest.raises(ConfigError, match=message) as caught:
         make_specs(BrokerConfig.load({}, {"listeners": listeners, **settings}))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL"])
+def test_production_has_no_listener_without_authentication_on_loopback_either(protocol: str) -> None:
+    values = {"listeners": "a=127.0.0.1:9", "listener.security.protocol.map": f"a:{protocol}"}
+    values |= {"ssl.certificate.file": "c", "ssl.key.file": "k"}
+    with pytest.raises(ConfigError, match=r"set listener\.security\.protocol\.map=a:SASL_SSL"):
+        make_specs(BrokerConfig.load({}, values, "production"))
+    values["listener.security.protocol.map"] = "a:SASL_PLAINTEXT"
+    assert make_specs(BrokerConfig.load({}, values, "production"))[0].protocol.has_sasl
