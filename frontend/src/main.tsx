@@ -1,7 +1,8 @@
-import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { ApiError } from "./api/http";
+import { sessionKeys } from "./api/session";
 import { App } from "./app/app";
 import "./styles/tokens.css";
 import "./styles/base.css";
@@ -16,7 +17,16 @@ import "./features/keys/keys.css";
 const isWorthRetrying = (failures: number, error: unknown): boolean =>
   failures < 2 && (!(error instanceof ApiError) || error.isServerAway);
 
-const queryClient = new QueryClient({
+// A session that ended elsewhere shows at the first refusal: asking who is signed in brings up the sign-in page.
+const onRefusal = (error: unknown): void => {
+  if (error instanceof ApiError && error.status === 401) {
+    void queryClient.invalidateQueries({ queryKey: sessionKeys.session });
+  }
+};
+
+const queryClient: QueryClient = new QueryClient({
+  queryCache: new QueryCache({ onError: onRefusal }),
+  mutationCache: new MutationCache({ onError: onRefusal }),
   defaultOptions: { queries: { retry: isWorthRetrying, retryDelay: 800, staleTime: 1_000 } },
 });
 

@@ -72,3 +72,14 @@ def test_unknown_addresses_and_topics_say_so(page: Page) -> None:
     expect(page.get_by_text("There is no page here")).to_be_visible()
     page.goto("/topics/never-made")
     expect(page.get_by_text("No topic is called “never-made”")).to_be_visible()
+
+
+def test_a_session_that_ended_brings_the_sign_in_and_then_the_same_page(page: Page, stack: Stack) -> None:
+    page.goto("/topics/hello/config")
+    page.get_by_role("heading", name="hello").wait_for()
+    page.context.clear_cookies()
+    page.get_by_role("link", name="API keys").click()
+    page.get_by_label("Email").fill(stack.credentials["email"])
+    page.get_by_label("Password").fill(stack.credentials["password"])
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="API keys")).to_be_visible()

@@ -10,7 +10,7 @@ import { recordMatches } from "./payload";
 import { useTailChoice } from "./tail-choice";
 import { StartPicker } from "./start-picker";
 import { TailBar } from "./tail-bar";
-import { type TailRow, rowId } from "./tail-store";
+import { type TailRow, rowId } from "./tail-rows";
 import { useTail } from "./use-tail";
 
 export function MessagesTab({ topic, rows }: { topic: string; rows: PartitionRow[] }) {

@@ -12,7 +12,7 @@ import { formatCount } from "../../api/int64";
 import type { LogRecord } from "../../api/types";
 import { clockTime } from "../../components/time";
 import { payloadPreview } from "./payload";
-import type { TailRow } from "./tail-store";
+import type { TailRow } from "./tail-rows";
 import { useRowHeight } from "./use-row-height";
 
 const OVERSCAN_ROWS = 6;

@@ -5,12 +5,11 @@ import type { LiveEvent } from "../../api/live/core";
 import type { Credit } from "../../api/live/frames";
 import type { Gap } from "../../api/live/position";
 import type { LogRecord } from "../../api/types";
+import { mergedByTime, type TailRow, toMark, toRow } from "./tail-rows";
 
 export const TAIL_CREDIT: Credit = { records: 500, bytes: 2 * 1024 * 1024 };
 export const ROWS_MAX = 1_000;
 const RATE_WINDOW_MS = 3_000;
-
-export type TailRow = { kind: "record"; id: string; record: LogRecord } | { kind: "mark"; id: string; gap: Gap };
 
 export type TailPhase = "starting" | "reading" | "caught-up" | "interrupted" | "failed";
 
@@ -128,7 +127,7 @@ export class TailStore {
 
   private readonly flush = (): void => {
     this.isScheduled = false;
-    const fresh = this.incoming;
+    const fresh = mergedByTime(this.incoming);
     this.incoming = [];
     this.change({
       rows: fresh.length ? [...fresh.reverse(), ...this.state.rows].slice(0, ROWS_MAX) : this.state.rows,
@@ -150,10 +149,6 @@ export class TailStore {
     this.listeners.forEach((listener) => listener());
   }
 }
-
-const toRow = (record: LogRecord): TailRow => ({ kind: "record", id: rowId(record.partition, record.offset), record });
-const toMark = (gap: Gap): TailRow => ({ kind: "mark", id: `gap-${gap.partition}-${gap.from}`, gap });
-export const rowId = (partition: number, offset: string): string => `${partition}-${offset}`;
 
 const positionsOf = (positions: Record<string, string>): Map<number, bigint> =>
   new Map(Object.entries(positions).map(([partition, offset]) => [Number(partition), BigInt(offset)]));
