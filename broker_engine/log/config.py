@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-WEEK_MS = 7 * 24 * 3600 * 1000
+DAY_MS = 24 * 3600 * 1000
+WEEK_MS = 7 * DAY_MS
 FOREVER = -1
+LONG_MAX = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,5 +24,10 @@ class LogConfig:
     """cleanup.policy contains `delete`: without it neither bound removes anything."""
     is_compacting: bool = False
     """cleanup.policy contains `compact`."""
+    min_cleanable_dirty_ratio: float = 0.5
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = LONG_MAX
+    delete_retention_ms: int = DAY_MS
+    """How long compaction keeps tombstones and the markers of transactions that have no record left."""
     decompressed_bytes_max: int = 100 << 20
     """How much a look-up by time may decompress of one stored batch."""

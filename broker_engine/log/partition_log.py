@@ -1,4 +1,4 @@
-"""One partition's log: append, flush, retain, cut; reading is in readable_log. Synchronous, page cache only.
+"""One partition's log: append, flush, retain, cut. Synchronous, page cache only. Its bases read and compact.
 
 One owner at a time. What it does: call `flush_job`, run it in a thread, hand it to `on_flushed`; run
 `DeletedSegment.remove` of what retention answers in a thread as well; release every FileRange of a read. Opening blocks
@@ -18,12 +18,12 @@ from uuid import UUID
 from broker_engine.clock import Clock
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log.checkpoints import EPOCHS_FILE
+from broker_engine.log.compactable_log import CompactableLog
 from broker_engine.log.config import LogConfig
 from broker_engine.log.damage import QUARANTINE_FILE, format_holes
 from broker_engine.log.file_seam import Files
 from broker_engine.log.flush import FlushJob
 from broker_engine.log.layout import check_topic_id, create_segment, make_partition_dir, remove_partition_dir
-from broker_engine.log.readable_log import ReadableLog
 from broker_engine.log.recovery import LoadedLog, load_log, reload_active
 from broker_engine.log.results import AppendResult, LogRead, LogState, storage_error, storage_errors
 from broker_engine.log.retention import DeletedSegment, expired_count
@@ -37,17 +37,15 @@ from broker_engine.records.header import HEADER_SIZE_BYTES, NO_TIMESTAMP, BatchH
 __all__ = ["AppendResult", "LogRead", "LogState", "PartitionLog"]
 
 
-class PartitionLog(ReadableLog):
+class PartitionLog(CompactableLog):
     def __init__(self, files: Files, directory: str, config: LogConfig, clock: Clock, loaded: LoadedLog) -> None:
         """Not for callers: see `open`."""
-        super().__init__(directory, config, loaded.segments, loaded.epochs)
+        super().__init__(files, directory, config, loaded.segments, loaded.epochs)
         self.durable_end_offset = self.log_end_offset
         self.pack_producers: Callable[[], bytes] | None = None
         """Set by the owner: what producers did below the log's end, to be kept at each roll and at `close`."""
-        self._files = files
         self._clock = clock
         self._snapshots = SnapshotFiles(files, directory)
-        self._unsynced: dict[Segment, None] = {}
         self._unsynced_dirs: dict[str, None] = {}
         self._are_epochs_unsynced = False
         self._flush_in_flight: FlushJob | None = None
@@ -248,6 +246,8 @@ class PartitionLog(ReadableLog):
     def apply_retention(self, now_ms: int, *, high_watermark: int | None = None) -> list[DeletedSegment]:
         """Take out segments that are too old or too many, oldest first. The caller runs each one's `remove`."""
         self._check_online()
+        if self._swap is not None:
+            return []  # its files are about to get their names: next time
         limit = self.log_end_offset if high_watermark is None else high_watermark
         count = expired_count(self._segments, self.config, now_ms, limit, self.log_start_offset)
         with storage_errors():
@@ -261,7 +261,7 @@ class PartitionLog(ReadableLog):
         if offset > self.log_end_offset or offset < 0:
             raise BrokerError(ErrorCode.OFFSET_OUT_OF_RANGE, f"the log ends at {self.log_end_offset}")
         self.log_start_offset = max(self.log_start_offset, offset)
-        count = max(0, bisect_right(self._bases, self.log_start_offset) - 1)
+        count = max(0, bisect_right(self._bases, self.log_start_offset) - 1) if self._swap is None else 0
         with storage_errors():
             return self._take_out(count)
 
@@ -279,9 +279,11 @@ class PartitionLog(ReadableLog):
     def truncate_to(self, offset: int) -> None:
         """Drop every batch that reaches to or above `offset`, for good: blocks until the cut is durable.
 
-        Never below the high watermark: that is the caller's to know.
+        Never below the high watermark and never during a compaction: that is the caller's to know.
         """
         self._check_online()
+        assert self._swap is None, "no truncation while a compaction swaps segments"
+        self.clean_end_offset = min(self.clean_end_offset, offset)
         try:
             while len(self._segments) > 1 and self._segments[-1].base_offset >= offset:
                 last = self._segments.pop()
@@ -328,14 +330,6 @@ class PartitionLog(ReadableLog):
             self._write_snapshot()
         self.is_closed = True
         self._close_segments()
-
-    def _go_offline(self) -> None:
-        self.is_offline = True
-        self._close_segments()
-
-    def _close_segments(self) -> None:
-        for segment in self._segments:
-            segment.close()
 
     def _path(self, name: str) -> str:
         return f"{self.directory}/{name}"

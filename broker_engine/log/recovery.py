@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log import txn_index
 from broker_engine.log.checkpoints import EPOCHS_FILE, EpochCache
 from broker_engine.log.config import LogConfig
@@ -31,13 +30,13 @@ from broker_engine.log.segment import (
     segment_path,
 )
 from broker_engine.log.segment_recovery import SegmentRecovery, open_segment, stored_indexes
+from broker_engine.log.swap import complete_swaps
 
 log = logging.getLogger(__name__)
 
 CUT_OFF_SUFFIX = ".cut-off"
 """Of segments behind a place where a log without a recovery point was cut."""
-_LEFTOVER_SUFFIXES = (DELETED_SUFFIX, ".tmp", ".cleaned")
-_UNFINISHED_SWAP_SUFFIX = ".swap"
+_LEFTOVER_SUFFIXES = (DELETED_SUFFIX, ".tmp")
 _BASE_OFFSET_DIGITS = 20
 
 
@@ -173,9 +172,8 @@ class _Loader:
 
 
 def find_bases(files: Files, directory: str) -> list[int]:
+    complete_swaps(files, directory)
     names = files.list_dir(directory)
-    if any(name.endswith(_UNFINISHED_SWAP_SUFFIX) for name in names):
-        raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, "an unfinished compaction of Apache Kafka is in the directory")
     for name in names:
         if name.endswith(_LEFTOVER_SUFFIXES):
             files.unlink(f"{directory}/{name}")

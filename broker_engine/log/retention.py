@@ -22,16 +22,18 @@ def expired_count(
         is_committed = segment.end_offset <= high_watermark
         is_below_start = not is_active and segment.end_offset <= log_start_offset
         is_over = not is_active and config.is_deleting and config.retention_bytes != FOREVER and surplus_bytes >= 0
-        is_due = is_below_start or is_over or _is_too_old(segment, config, now_ms)
+        is_due = is_below_start or is_over or _is_too_old(segment, config, now_ms, is_active=is_active)
         if not (is_committed and is_due):
             return count
     return len(segments)
 
 
-def _is_too_old(segment: Segment, config: LogConfig, now_ms: int) -> bool:
-    if not config.is_deleting or config.retention_ms == FOREVER or segment.size_bytes == 0:
+def _is_too_old(segment: Segment, config: LogConfig, now_ms: int, *, is_active: bool) -> bool:
+    is_empty = segment.size_bytes == 0
+    if not config.is_deleting or config.retention_ms == FOREVER or (is_empty and is_active):
         return False
-    return now_ms - segment.newest_ms > config.retention_ms
+    # Compaction may leave nothing of a segment: then it is as old as its file.
+    return now_ms - (segment.created_ms if is_empty else segment.newest_ms) > config.retention_ms
 
 
 @dataclass(slots=True)

@@ -61,6 +61,14 @@ class Segment:
     def size_bytes(self) -> int:
         return self.handle.size_bytes
 
+    @property
+    def first_timestamp_ms(self) -> int | None:
+        """Of the first batch; read from the file where a restart did not need it."""
+        if self.first_timestamp is None:
+            first = next(scan_batches(self.handle, 0), None)
+            self.first_timestamp = first.header.max_timestamp if first else None
+        return self.first_timestamp
+
     def path(self, suffix: str) -> str:
         return segment_path(self._directory, self.base_offset, suffix)
 
@@ -102,16 +110,17 @@ class Segment:
     def _add_index_entries(self, position: int, header: BatchHeader) -> None:
         assert isinstance(self.offset_index, GrowingIndex), "only the active segment grows"
         self.offset_index.append(header.last_offset - self.base_offset, position)
-        self._add_time_entry()
+        self.add_last_time_entry()
         self._bytes_since_entry = 0
 
-    def _add_time_entry(self) -> None:
+    def add_last_time_entry(self) -> None:
+        """The time index ends with the highest timestamp there is."""
         if self.max_timestamp.timestamp != NO_TIMESTAMP and isinstance(self.time_index, GrowingIndex):
             self.time_index.append(self.max_timestamp.timestamp, self.max_timestamp.offset - self.base_offset)
 
     def seal(self) -> None:
         """No more appends: write the indexes to their files. Failing that they stay in memory; they are caches."""
-        self._add_time_entry()
+        self.add_last_time_entry()
         try:
             self.offset_index = self._store(self.offset_index, OFFSET_ENTRY, INDEX_SUFFIX)
             self.time_index = self._store(self.time_index, TIME_ENTRY, TIME_INDEX_SUFFIX)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.partition.producer_snapshot import ProducerEntry
-from broker_engine.records.control import EndedTransaction, OpenTransactions, TxnMarker
+from broker_engine.records.control import EndedTransaction, LastBatch, OpenTransactions, TxnMarker
 from broker_engine.records.header import NO_SEQUENCE, NO_TIMESTAMP, SEQUENCE_END, BatchHeader
 
 REMEMBERED_BATCHES = 5
@@ -117,6 +117,13 @@ class ProducerStates:
         for producer_id, producer in self._producers.items():
             first_offset = self.transactions.first_offset_of(producer_id)
             yield from _entries_of(producer_id, producer, NO_OFFSET if first_offset is None else first_offset)
+
+    def last_batches(self) -> dict[int, LastBatch]:
+        """What compaction must leave of every producer."""
+        return {
+            producer_id: LastBatch(producer.epoch, producer.batches[-1].last_offset if producer.batches else NO_OFFSET)
+            for producer_id, producer in self._producers.items()
+        }
 
     def restore(self, entries: Iterable[ProducerEntry], now_ms: int) -> None:
         """Know what the entries say and nothing else. All count as seen now: batch times are the clients' word."""

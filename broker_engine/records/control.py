@@ -1,4 +1,4 @@
-"""Transaction markers, the control batches that end a producer's transaction, and which transactions are open."""
+"""Transaction markers, the control batches that end a producer's transaction; what follows from them for a log."""
 
 from __future__ import annotations
 
@@ -35,6 +35,14 @@ def read_marker(batch: bytes | memoryview) -> TxnMarker | None:
 def marker_record(marker: TxnMarker) -> tuple[bytes, bytes]:
     """Key and value of the record that `read_marker` reads."""
     return _KEY.pack(0, COMMIT if marker.is_commit else ABORT), _VALUE.pack(0, marker.coordinator_epoch)
+
+
+class LastBatch(NamedTuple):
+    """Of a producer that is still known: the batch with its last sequence must stay, were it empty."""
+
+    producer_epoch: int
+    last_offset: int
+    """-1: of this epoch there is only a marker."""
 
 
 class EndedTransaction(NamedTuple):

@@ -1,0 +1,134 @@
+"""A log whose segments may be replaced by cleaned ones while it serves. See compaction for the order of the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from broker_engine.log.checkpoints import EpochCache
+from broker_engine.log.compaction import KEYS_MAX_DEFAULT, Cleaning, CompactionJob
+from broker_engine.log.compaction_filter import AbortedRanges, BatchFilter, LatestOffsets
+from broker_engine.log.compaction_plan import CompactionPlan, plan_compaction
+from broker_engine.log.config import LogConfig
+from broker_engine.log.file_seam import Files
+from broker_engine.log.readable_log import ReadableLog
+from broker_engine.log.results import LogState, storage_error, storage_errors
+from broker_engine.log.retention import DeletedSegment
+from broker_engine.log.segment import Segment
+from broker_engine.log.txn_index import find_aborted
+from broker_engine.records.control import LastBatch
+
+
+class CompactableLog(ReadableLog):
+    def __init__(
+        self, files: Files, directory: str, config: LogConfig, segments: list[Segment], epochs: EpochCache
+    ) -> None:
+        super().__init__(directory, config, segments, epochs)
+        self._files = files
+        self._unsynced: dict[Segment, None] = {}
+        self.clean_end_offset = 0
+        """Below it every key is unique: set by the owner from its checkpoint, raised by each compaction."""
+        self.uncleanable = ""
+        """Why compaction leaves this log alone; empty if it does not."""
+        self._compaction: CompactionJob | None = None
+        self._swap: Cleaning | None = None
+
+    def compaction_job(
+        self, *, limit_offset: int, last_batches: Mapping[int, LastBatch], now_ms: int, keys_max: int = KEYS_MAX_DEFAULT
+    ) -> CompactionJob | None:
+        """What is to be compacted below `limit_offset`; None if nothing is due. See compaction.py for what follows."""
+        self._check_online()
+        if self._compaction is not None or self.uncleanable or not self.config.is_compacting:
+            return None
+        if self.holes:
+            self.uncleanable = "offsets are damaged on disk"
+            return None
+        plan = plan_compaction(
+            self._segments,
+            self.config,
+            clean_end_offset=max(self.clean_end_offset, self.log_start_offset),
+            limit_offset=limit_offset,
+            now_ms=now_ms,
+        )
+        if plan is None:
+            return None
+        with storage_errors():
+            self._compaction = self._compaction_of(plan, last_batches, now_ms, keys_max)
+        return self._compaction
+
+    def _compaction_of(
+        self, plan: CompactionPlan, last_batches: Mapping[int, LastBatch], now_ms: int, keys_max: int
+    ) -> CompactionJob:
+        by_base = dict(zip(self._bases, self._segments, strict=True))
+        latest = LatestOffsets(keys_max)
+        batch_filter = BatchFilter(
+            latest,
+            AbortedRanges(find_aborted(self._segments, 0, self.log_end_offset)),
+            last_batches,
+            now_ms=now_ms,
+            delete_retention_ms=self.config.delete_retention_ms,
+            decompressed_bytes_max=self.config.decompressed_bytes_max,
+        )
+        groups = [[by_base[base] for base in group] for group in plan.groups]
+        return CompactionJob(
+            self._files,
+            self.directory,
+            self.config,
+            plan=plan,
+            groups=groups,
+            latest=latest,
+            batch_filter=batch_filter,
+        )
+
+    def swap_in(self, cleaning: Cleaning) -> list[DeletedSegment] | None:
+        """Readers have the cleaned segment from now on. None if there is nothing to swap: then `discard` it.
+
+        Until `settle` no segment is removed.
+        """
+        first = self._bases.index(cleaning.base_offset) if cleaning.base_offset in self._bases else 0
+        places = slice(first, first + len(cleaning.sources))
+        if cleaning.segment is None or self.state is not LogState.ONLINE or self._segments[places] != cleaning.sources:
+            return None
+        self._swap = cleaning
+        self._segments[places] = [cleaning.segment]
+        self._bases[places] = [cleaning.base_offset]
+        try:
+            deleted = []
+            for source in cleaning.sources:
+                self._unsynced.pop(source, None)
+                deleted.append(DeletedSegment.take_out(source, self._files))
+            return deleted
+        except OSError as error:
+            self._go_offline()  # some have gone, some have not: a restart finishes it
+            raise storage_error(error) from error
+
+    def settle(self, cleaning: Cleaning) -> None:
+        """The cleaned segment's files have their names."""
+        assert cleaning is self._swap
+        self._swap = None
+        if self.is_closed or self.is_offline:
+            cleaning.let_go()
+            return
+        with storage_errors():
+            if cleaning.job.error is not None:
+                self._go_offline()
+                raise cleaning.job.error
+            cleaning.settle()
+
+    def end_compaction(self, job: CompactionJob) -> None:
+        """However it went. A log that cannot be compacted is named so, and left alone."""
+        assert job is self._compaction
+        self._compaction = None
+        job.release()
+        self.uncleanable = job.problem
+        if job.error is not None:
+            raise storage_error(job.error) from job.error
+        if not job.has_failed:
+            self.clean_end_offset = job.latest.end_offset
+
+    def _go_offline(self) -> None:
+        self.is_offline = True
+        self._close_segments()
+
+    def _close_segments(self) -> None:
+        for segment in self._segments:
+            segment.close()
