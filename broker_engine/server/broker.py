@@ -45,6 +45,7 @@ from broker_engine.server.data_dir import DataDir, Meta
 from broker_engine.server.directories import tidy
 from broker_engine.server.flush import FlushManager
 from broker_engine.server.listeners import ListenerSpec, make_specs
+from broker_engine.server.log_starts import LogStarts
 from broker_engine.server.metadata_driver import MetadataDriver
 from broker_engine.server.partitions import Partitions, SavedOffsets
 from broker_engine.server.producer_ids import ProducerIds
@@ -226,7 +227,8 @@ class Broker:
         )
         self.producer_ids = ProducerIds(self.metadata, self.node_id)
         self.accounts = Accounts(self._cluster_secret(), self._find_account, self._tenant_exists)
-        self._upkeep = Upkeep(self.partitions, files, self.config, self.clock)
+        self.log_starts = LogStarts(self.partitions, files)
+        self._upkeep = Upkeep(self.partitions, self.log_starts, files, self.config, self.clock)
 
     def _cluster_secret(self) -> str:
         path = self.config.cluster_secret_file

@@ -7,6 +7,7 @@ out the core's effects: a flush is asked for, waiters are told. Opening, deletin
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 from collections.abc import Callable
 from typing import NamedTuple
@@ -33,6 +34,8 @@ from broker_engine.partition.core import (
 from broker_engine.records.batch import ProduceLimits, check_produced, parse_header
 from broker_engine.server.acks import OnAcked
 from broker_engine.server.fetch_waiter import FetchWaiter
+
+UP_TO_HIGH_WATERMARK = -1
 
 
 class Appended(NamedTuple):
@@ -70,6 +73,7 @@ class LocalPartition:
         self.fetch_waiters: dict[FetchWaiter, None] = {}
         self._ack_waiters: list[tuple[int, int, OnAcked]] = []  # a heap by offset; the number keeps equal ones apart
         self._ack_number = 0
+        self._durable_waiters: list[tuple[int, asyncio.Future[ErrorCode]]] = []
         self._appended_bytes = 0  # since waiters were last told
         self._clock = clock
         self._request_flush = request_flush
@@ -176,6 +180,17 @@ class LocalPartition:
 
     # --- flush
 
+    async def wait_until_durable(self, end_offset: int) -> None:
+        """Until everything below the offset is on disk. BrokerError where that will not be."""
+        if self.log.durable_end_offset >= end_offset:
+            return
+        done: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
+        self._durable_waiters.append((end_offset, done))
+        self.request_flush()
+        code = await done
+        if code is not ErrorCode.NONE:
+            raise BrokerError(code)
+
     def request_flush(self) -> None:
         """Bring what is in the log to the disk, though nobody waits for it."""
         self._request_flush(self)
@@ -194,6 +209,16 @@ class LocalPartition:
             self.fail_waiters(ErrorCode.KAFKA_STORAGE_ERROR)
             raise
         self._perform(self.core.on_flushed(durable_end_offset))
+        if self._durable_waiters:
+            self._tell_durable_waiters(durable_end_offset)
+
+    def _tell_durable_waiters(self, durable_end_offset: int) -> None:
+        waiters, self._durable_waiters = self._durable_waiters, []
+        for end_offset, done in waiters:
+            if end_offset > durable_end_offset:
+                self._durable_waiters.append((end_offset, done))
+            elif not done.done():
+                done.set_result(ErrorCode.NONE)
 
     # --- upkeep
 
@@ -202,6 +227,26 @@ class LocalPartition:
         if deleted:
             self.core.on_log_start(self.log.log_start_offset)
             self._on_changed(self)
+        return deleted
+
+    def deletable_offset(self, asked_offset: int) -> int:
+        """Where the log may be made to start; -1 asks for the high watermark. BrokerError where it may not."""
+        if not self.log.config.is_deleting:
+            raise BrokerError(ErrorCode.POLICY_VIOLATION, "records of a compacted topic are replaced, not deleted")
+        offset = self.high_watermark if asked_offset == UP_TO_HIGH_WATERMARK else asked_offset
+        if not 0 <= offset <= self.high_watermark:
+            raise BrokerError(ErrorCode.OFFSET_OUT_OF_RANGE, f"records are committed up to {self.high_watermark}")
+        return offset
+
+    def delete_records_before(self, offset: int) -> list[DeletedSegment]:
+        """Raise the log's start to a deletable offset; below the start there is nothing to do."""
+        if self.is_retired:
+            raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if offset <= self.log_start_offset:
+            return []
+        deleted = self.log.delete_records_before(offset)
+        self.core.on_log_start(self.log.log_start_offset)
+        self._on_changed(self)
         return deleted
 
     def retire(self, code: ErrorCode) -> None:
@@ -214,6 +259,10 @@ class LocalPartition:
         waiters, self._ack_waiters = self._ack_waiters, []
         for _, _, on_acked in waiters:
             on_acked(code)
+        for _, done in self._durable_waiters:
+            if not done.done():
+                done.set_result(code)
+        self._durable_waiters.clear()
         for waiter in list(self.fetch_waiters):
             waiter.wake()
 

@@ -11,8 +11,9 @@ from broker_engine.config import BrokerConfig
 from broker_engine.errors import BrokerError
 from broker_engine.log.files import Files
 from broker_engine.log.retention import DeletedSegment
-from broker_engine.server.checkpoints import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, write_checkpoint
+from broker_engine.server.checkpoints import HIGH_WATERMARKS, RECOVERY_POINTS, write_checkpoint
 from broker_engine.server.local_partition import LocalPartition
+from broker_engine.server.log_starts import LogStarts
 from broker_engine.server.partitions import Partitions
 
 log = logging.getLogger(__name__)
@@ -23,8 +24,11 @@ _PARTITIONS_PER_TURN = 100
 
 
 class Upkeep:
-    def __init__(self, partitions: Partitions, files: Files, config: BrokerConfig, clock: Clock) -> None:
+    def __init__(
+        self, partitions: Partitions, log_starts: LogStarts, files: Files, config: BrokerConfig, clock: Clock
+    ) -> None:
         self._partitions = partitions
+        self._log_starts = log_starts
         self._files = files
         self._config = config
         self._clock = clock
@@ -67,11 +71,9 @@ class Upkeep:
         await asyncio.to_thread(write_checkpoint, self._files, HIGH_WATERMARKS, offsets)
 
     async def write_recovery_points(self) -> None:
-        partitions = list(self._partitions.all())
-        points = {(local.name, local.index): local.log.durable_end_offset for local in partitions}
-        starts = {(local.name, local.index): local.log.log_start_offset for local in partitions}
+        points = {(local.name, local.index): local.log.durable_end_offset for local in self._partitions.all()}
         await asyncio.to_thread(write_checkpoint, self._files, RECOVERY_POINTS, points)
-        await asyncio.to_thread(write_checkpoint, self._files, LOG_STARTS, starts)
+        await self._log_starts.write()
 
 
 def _remove(deleted: Iterable[DeletedSegment]) -> None:

@@ -16,11 +16,12 @@ from tests.broker_engine.raw_client import RawClient
 
 
 @pytest.fixture
-def key(broker: BrokerProcess, keys: dict[str, Key]) -> Key:
+def key(broker: BrokerProcess, keys: dict[str, Key]) -> Iterator[Key]:
     """One more key of a tenant that has others."""
     made = Key(new_name("key"), "s" * 43, "acme")
     alter(broker, credential_of(made))
-    return made
+    yield made
+    revoke(broker, made)
 
 
 @pytest.fixture

@@ -9,6 +9,11 @@ from pathlib import Path
 import pytest
 
 from broker_engine.telemetry.schema import BrokerRow, Key, Kind, PartitionRow, Row, TenantRow, decode_key, decode_row
+from broker_engine.wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from broker_engine.wire.messages.delete_topics import DeleteTopicsRequest
 from tests.broker_engine.broker_process import BrokerProcess
 from tests.broker_engine.handlers.calls import batch_of, create, fetch, produce, records_of, values_of
@@ -111,3 +116,18 @@ def test_a_large_read_is_sent_by_sendfile(broker: BrokerProcess, reader: Reader)
     row = reader.wait_for(Kind.BROKER, lambda key, row: isinstance(row, BrokerRow) and row.sendfile_bytes >= size_bytes)
     assert isinstance(row, BrokerRow)
     assert row.sendfile_calls >= 10
+
+
+def test_a_log_start_that_moved_is_shown(broker: BrokerProcess, reader: Reader) -> None:
+    with RawClient(broker.address()) as client:
+        topic = create(client)
+        for _ in range(3):
+            produce(client, topic, batch_of(b"x"))
+        part = DeleteRecordsPartition(partition_index=0, offset=2)
+        client.call(DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=topic, partitions=[part])]), 2)
+    row = reader.wait_for(
+        Kind.PARTITION,
+        lambda key, row: isinstance(row, PartitionRow) and key.name == topic and row.log_start_offset == 2,
+    )
+    assert isinstance(row, PartitionRow)
+    assert row.high_watermark == 3
