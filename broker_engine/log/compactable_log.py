@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from broker_engine.log.checkpoints import EpochCache
 from broker_engine.log.compaction import KEYS_MAX_DEFAULT, Cleaning, CompactionJob
@@ -16,6 +16,9 @@ from broker_engine.log.retention import DeletedSegment
 from broker_engine.log.segment import Segment
 from broker_engine.log.txn_index import find_aborted
 from broker_engine.records.control import LastBatch
+
+LastBatches = Callable[[], Mapping[int, LastBatch]]
+"""Asked only when a compaction is due: there may be many producers."""
 
 
 class CompactableLog(ReadableLog):
@@ -33,7 +36,7 @@ class CompactableLog(ReadableLog):
         self._swap: Cleaning | None = None
 
     def compaction_job(
-        self, *, limit_offset: int, last_batches: Mapping[int, LastBatch], now_ms: int, keys_max: int = KEYS_MAX_DEFAULT
+        self, *, limit_offset: int, last_batches: LastBatches, now_ms: int, keys_max: int = KEYS_MAX_DEFAULT
     ) -> CompactionJob | None:
         """What is to be compacted below `limit_offset`; None if nothing is due. See compaction.py for what follows."""
         self._check_online()
@@ -52,7 +55,7 @@ class CompactableLog(ReadableLog):
         if plan is None:
             return None
         with storage_errors():
-            self._compaction = self._compaction_of(plan, last_batches, now_ms, keys_max)
+            self._compaction = self._compaction_of(plan, last_batches(), now_ms, keys_max)
         return self._compaction
 
     def _compaction_of(
@@ -119,6 +122,8 @@ class CompactableLog(ReadableLog):
         assert job is self._compaction
         self._compaction = None
         job.release()
+        if self.is_closed:
+            return  # its files may be gone by now: no error of theirs matters
         self.uncleanable = job.problem
         if job.error is not None:
             raise storage_error(job.error) from job.error

@@ -124,21 +124,27 @@ class Cleaning:
 
     def clean(self, pace: Pace = no_pause) -> None:
         """Write the new segment and make it durable. Nothing that readers see has changed when this returns."""
-        job = self.job
-        with _kept_for_the_loop(job):
-            segment = self._create()
-            is_changed = len(self.sources) > 1
-            for source in self.sources:
-                is_changed |= self._copy(source, segment, pace)
-            if is_changed:
-                segment.end_offset = self.sources[-1].end_offset
-                segment.add_last_time_entry()
-                self._store_indexes(segment)
-                segment.handle.sync()
-                swap.commit_cleaned(job.files, job.directory, self.base_offset)
-                self.segment = segment
-        if self.segment is None:
-            self.discard()
+        try:
+            with _kept_for_the_loop(self.job):
+                self.segment = self._write(pace)
+        finally:
+            if self.segment is None:
+                self.discard()
+
+    def _write(self, pace: Pace) -> Segment | None:
+        """None if it would be what is there already."""
+        segment = self._create()
+        is_changed = len(self.sources) > 1
+        for source in self.sources:
+            is_changed |= self._copy(source, segment, pace)
+        if not is_changed:
+            return None
+        segment.end_offset = self.sources[-1].end_offset
+        segment.add_last_time_entry()
+        self._store_indexes(segment)
+        segment.handle.sync()
+        swap.commit_cleaned(self.job.files, self.job.directory, self.base_offset)
+        return segment
 
     def _create(self) -> Segment:
         files, source = self.job.files, self.sources[-1]
