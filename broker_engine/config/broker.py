@@ -103,6 +103,8 @@ class BrokerConfig:
     # --- log upkeep
     log_retention_check_interval_ms: int = knob(
         "log.retention.check.interval.ms", _LONG, 300_000, "How often old segments are looked for.", at_least(1))
+    log_cleaner_backoff_ms: int = knob(
+        "log.cleaner.backoff.ms", _LONG, 15_000, "How long the compactor waits between two rounds.", at_least(1))
     log_flush_offset_checkpoint_interval_ms: int = knob(
         "log.flush.offset.checkpoint.interval.ms", _INT, 60_000, "How often recovery points are written.", at_least(0))
     log_flush_syncfs: str = knob(

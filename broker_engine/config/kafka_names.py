@@ -104,7 +104,6 @@ KAFKA_NAMES_NOT_SUPPORTED = frozenset(
         "kafka.metrics.reporters",
         "leader.imbalance.check.interval.seconds",
         "leader.imbalance.per.broker.percentage",
-        "log.cleaner.backoff.ms",
         "log.cleaner.dedupe.buffer.size",
         "log.cleaner.enable",
         "log.cleaner.io.buffer.load.factor",

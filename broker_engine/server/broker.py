@@ -40,6 +40,7 @@ from broker_engine.security.principal import Principal
 from broker_engine.server.acceptor import Acceptor
 from broker_engine.server.budget import ByteBudget
 from broker_engine.server.checkpoints import LOG_STARTS, RECOVERY_POINTS, read_checkpoint
+from broker_engine.server.compactor import Compactor
 from broker_engine.server.connection import ConnectionTimeouts
 from broker_engine.server.data_dir import DataDir, Meta
 from broker_engine.server.directories import tidy
@@ -229,6 +230,8 @@ class Broker:
         self.accounts = Accounts(self._cluster_secret(), self._find_account, self._tenant_exists)
         self.log_starts = LogStarts(self.partitions, files)
         self._upkeep = Upkeep(self.partitions, self.log_starts, files, self.config, self.clock)
+        self.partitions.after_removal = self._upkeep.write_recovery_points
+        self._compactor = Compactor(self.partitions, files, self.clock, backoff_ms=self.config.log_cleaner_backoff_ms)
 
     def _cluster_secret(self) -> str:
         path = self.config.cluster_secret_file
@@ -322,6 +325,7 @@ class Broker:
             log.info("listening on %s", spec.describe(*listener.address))
         self._keep_running(TelemetryWriter(self).run, "telemetry")
         self._keep_running(self._upkeep.run_retention, "retention")
+        self._keep_running(self._compactor.run, "compaction")
         self._keep_running(self._upkeep.run_high_watermarks, "high watermark checkpoints")
         self._keep_running(self._upkeep.run_recovery_points, "recovery point checkpoints")
         gc.collect()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -34,8 +34,12 @@ PartitionKey = tuple[UUID, int]
 class SavedOffsets:
     """What the checkpoints of the last run say; each partition takes its own when it is opened."""
 
-    recovery_points: Mapping[TopicPartition, int] = field(default_factory=dict)
-    log_starts: Mapping[TopicPartition, int] = field(default_factory=dict)
+    recovery_points: dict[TopicPartition, int] = field(default_factory=dict)
+    log_starts: dict[TopicPartition, int] = field(default_factory=dict)
+
+    def take(self, key: TopicPartition) -> tuple[int | None, int]:
+        """(recovery point, log start), once: a topic that gets the name again is another one."""
+        return self.recovery_points.pop(key, None), self.log_starts.pop(key, 0)
 
 
 @dataclass(slots=True)
@@ -66,6 +70,8 @@ class Partitions:
         self._request_flush = request_flush
         self._saved = saved
         self._by_key: dict[PartitionKey, LocalPartition] = {}
+        self.after_removal: Callable[[], Awaitable[None]] | None = None
+        """Writes the checkpoints: what they say of a removed topic must not meet another one of its name."""
         self.changed: dict[LocalPartition, None] = {}
         """Whose offsets or size changed since somebody last cleared this (telemetry)."""
 
@@ -97,15 +103,19 @@ class Partitions:
 
     async def retire_removed(self, old: MetadataImage, new: MetadataImage) -> None:
         """Close and delete the logs of topics that are gone. Their directories have other names when this returns."""
+        has_removed = False
         for topic_id, topic in old.topics.items():
             if topic_id in new.topics:
                 continue
             for index in topic.partitions:
                 local = self._by_key.pop((topic_id, index), None)
                 if local is not None:
+                    has_removed = True
                     self.changed.pop(local, None)
                     local.retire(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                     await asyncio.to_thread(self._delete, local)
+        if has_removed and self.after_removal is not None:
+            await self.after_removal()
 
     def close_all(self) -> None:
         """For a clean stop, after everything was flushed."""
@@ -172,14 +182,15 @@ class Partitions:
 
     def _open_directory(self, wanted: _Wanted) -> PartitionLog:
         key = (wanted.topic.name, wanted.index)
+        recovery_point, log_start_offset = self._saved.take(key)
         return PartitionLog.open(
             self._files,
             directory(*key),
             log_config(wanted.config),
             self._clock,
             topic_id=wanted.topic.id,
-            recovery_point=self._saved.recovery_points.get(key),
-            log_start_offset=self._saved.log_starts.get(key, 0),
+            recovery_point=recovery_point,
+            log_start_offset=log_start_offset,
         )
 
     def _delete(self, local: LocalPartition) -> None:

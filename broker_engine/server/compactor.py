@@ -1,0 +1,147 @@
+"""Compaction of the broker's logs: one at a time, in a thread, at a bounded rate, so that produces hardly notice.
+
+A log that cannot be compacted (a batch that does not decode, damage) is named in the log lines, counted, and skipped
+until it is reopened; the others go on. How far each log is clean is kept in Kafka's `cleaner-offset-checkpoint`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+from broker_engine.clock import Clock
+from broker_engine.errors import BrokerError
+from broker_engine.log.compaction import Cleaning, CompactionJob
+from broker_engine.log.files import Files
+from broker_engine.server.checkpoints import TopicPartition, read_checkpoint, write_checkpoint
+from broker_engine.server.local_partition import LocalPartition
+from broker_engine.server.partitions import Partitions
+
+log = logging.getLogger(__name__)
+
+CLEANER_OFFSETS = "cleaner-offset-checkpoint"
+BYTES_PER_S_MAX = 32 << 20
+_SLEEP_S_MIN = 0.005
+
+
+class CompactionStopped(Exception):  # noqa: N818 - no error: the broker stops
+    """The broker stops: a compaction ends at the next batch, and nothing of it remains."""
+
+
+class Pacer:
+    """Told the bytes of every batch, in the thread: sleeps so that their rate stays below the bound."""
+
+    def __init__(self, bytes_per_s_max: int) -> None:
+        self._bytes_per_s_max = bytes_per_s_max
+        self._debt_s = 0.0
+        self.is_stopped = False
+
+    def __call__(self, size_bytes: int) -> None:
+        if self.is_stopped:
+            raise CompactionStopped
+        self._debt_s += size_bytes / self._bytes_per_s_max
+        if self._debt_s >= _SLEEP_S_MIN:
+            time.sleep(self._debt_s)
+            self._debt_s = 0.0
+
+
+class Compactor:
+    def __init__(
+        self,
+        partitions: Partitions,
+        files: Files,
+        clock: Clock,
+        *,
+        backoff_ms: int = 15_000,
+        bytes_per_s_max: int = BYTES_PER_S_MAX,
+    ) -> None:
+        """`backoff_ms` passes between two looks at all logs."""
+        self._backoff_s = backoff_ms / 1000
+        self._partitions = partitions
+        self._files = files
+        self._clock = clock
+        self._pacer = Pacer(bytes_per_s_max)
+        self._saved = read_checkpoint(files, CLEANER_OFFSETS)
+        self.run_count = 0
+        self.uncleanable_count = 0
+        """Logs that were found impossible to compact since the start."""
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(self._backoff_s)
+            await self.compact_all()
+
+    async def compact_all(self) -> None:
+        """Every log that is due, once."""
+        compacted = [local for local in list(self._partitions.all()) if await self._compact(local)]
+        if compacted:
+            await asyncio.to_thread(write_checkpoint, self._files, CLEANER_OFFSETS, self._clean_ends())
+
+    def _clean_ends(self) -> dict[TopicPartition, int]:
+        return {
+            (local.name, local.index): local.log.clean_end_offset
+            for local in self._partitions.all()
+            if local.log.clean_end_offset
+        }
+
+    async def _compact(self, local: LocalPartition) -> bool:
+        """True if it was due. Never raises for what is wrong with one log."""
+        try:
+            job = None if local.is_retired else self._due(local)
+            if job is not None:
+                await self._carry_out(local, job)
+        except BrokerError as error:
+            log.error("compaction of %s-%d failed: %s", local.name, local.index, error)
+            return False
+        return job is not None
+
+    def _due(self, local: LocalPartition) -> CompactionJob | None:
+        saved_offset = self._saved.pop((local.name, local.index), 0)
+        if local.log.clean_end_offset == 0 and saved_offset <= local.log.log_end_offset:
+            local.log.clean_end_offset = saved_offset
+        first_open_offset = local.core.producers.transactions.first_offset
+        high_watermark = local.core.high_watermark
+        return local.log.compaction_job(
+            limit_offset=high_watermark if first_open_offset is None else min(high_watermark, first_open_offset),
+            last_batches=local.core.producers.last_batches,
+            now_ms=self._clock.now_ms(),
+        )
+
+    async def _carry_out(self, local: LocalPartition, job: CompactionJob) -> None:
+        self.run_count += 1
+        try:
+            await self._in_thread(lambda: job.prepare(self._pacer))
+            for cleaning in job.cleanings():
+                await self._clean(local, cleaning)
+        finally:
+            local.log.end_compaction(job)
+        if job.problem:
+            self.uncleanable_count += 1
+            log.error("%s-%d cannot be compacted and is left alone: %s", local.name, local.index, job.problem)
+
+    async def _clean(self, local: LocalPartition, cleaning: Cleaning) -> None:
+        await self._in_thread(lambda: cleaning.clean(self._pacer))
+        deleted = local.log.swap_in(cleaning)
+        if deleted is None:
+            await self._in_thread(cleaning.discard)
+            return
+        try:
+            await self._in_thread(cleaning.finish)
+        finally:
+            local.log.settle(cleaning)
+        for segment in deleted:
+            await asyncio.to_thread(segment.remove)
+
+    async def _in_thread(self, call: Callable[[], None]) -> None:
+        """To its end, also when this task is cancelled: a log must not be closed under a thread that works on it."""
+        running = asyncio.get_running_loop().run_in_executor(None, call)
+        try:
+            await asyncio.shield(running)
+        except asyncio.CancelledError:
+            self._pacer.is_stopped = True
+            await asyncio.wait([running])
+            if not running.cancelled() and isinstance(running.exception(), CompactionStopped):
+                log.info("a compaction was stopped")
+            raise

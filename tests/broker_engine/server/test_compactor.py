@@ -1,0 +1,139 @@
+"""The compactor on real logs: what is due is compacted while the log serves, what is not is left alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+from typing import cast
+from uuid import UUID
+
+import pytest
+
+from broker_engine.config import BrokerConfig, TopicConfig
+from broker_engine.log.config import LogConfig
+from broker_engine.log.files import DiskFiles
+from broker_engine.names import ROOT, Name
+from broker_engine.partition.core import PartitionCore
+from broker_engine.records.builder import NewRecord, build_batch
+from broker_engine.server.compactor import CLEANER_OFFSETS, Compactor
+from broker_engine.server.local_partition import LocalPartition
+from broker_engine.server.partitions import Partitions
+from tests.broker_engine.log.harness import LogHarness
+from tests.broker_engine.log.test_compaction import hostile_batch
+
+CONFIG = LogConfig(is_compacting=True, is_deleting=False, segment_bytes=1 << 20, min_cleanable_dirty_ratio=0)
+
+
+class Held:
+    """As much of Partitions as the compactor uses."""
+
+    def __init__(self, locals_: Iterable[LocalPartition]) -> None:
+        self._locals = list(locals_)
+
+    def all(self) -> Iterable[LocalPartition]:
+        return self._locals
+
+
+class CompactedPartition:
+    def __init__(self, root: Path, name: str) -> None:
+        self.harness = LogHarness(DiskFiles(root / name), CONFIG)
+        self.name = name
+
+    def local(self) -> LocalPartition:
+        log = self.harness.log
+        core = PartitionCore(
+            leader_epoch=0,
+            replicas=(1,),
+            isr=(1,),
+            log_start_offset=log.log_start_offset,
+            log_end_offset=log.log_end_offset,
+            durable_end_offset=log.log_end_offset,
+        )
+        local = LocalPartition(
+            name=Name(ROOT, self.name),
+            index=0,
+            topic_id=UUID(int=1),
+            log=log,
+            core=core,
+            leader_id=1,
+            config=TopicConfig.resolve({}, BrokerConfig.load({}, {}, "development"), replication_factor=1),
+            clock=self.harness.clock,
+            request_flush=lambda partition: None,
+            on_changed=lambda partition: None,
+        )
+        log.config = CONFIG
+        return local
+
+    def put(self, key: bytes, count: int) -> None:
+        for number in range(count):
+            self.harness.append_batch(build_batch([NewRecord(1000, key, b"%d" % number)]))
+        self.harness.log.roll()
+
+    def offsets(self) -> list[int]:
+        return [record.offset for record in self.harness.records()]
+
+
+def compactor_of(root: Path, *held: CompactedPartition, bytes_per_s_max: int = 1 << 30) -> Compactor:
+    partitions = cast(Partitions, Held([each.local() for each in held]))
+    return Compactor(partitions, DiskFiles(root), held[0].harness.clock, bytes_per_s_max=bytes_per_s_max)
+
+
+async def test_logs_are_compacted_and_how_far_is_remembered(tmp_path: Path) -> None:
+    orders = CompactedPartition(tmp_path, "orders")
+    orders.put(b"a", 5)
+    await compactor_of(tmp_path, orders).compact_all()
+    assert orders.offsets() == [4]
+    assert (tmp_path / CLEANER_OFFSETS).read_text() == "0\n1\norders 0 5\n"
+    orders.harness.log.clean_end_offset = 0  # as after a restart
+    again = compactor_of(tmp_path, orders)
+    await again.compact_all()
+    assert again.run_count == 0, "nothing new was written"
+
+
+async def test_a_log_that_cannot_be_compacted_is_counted_and_does_not_keep_the_others_from_it(tmp_path: Path) -> None:
+    hostile, orders = CompactedPartition(tmp_path, "hostile"), CompactedPartition(tmp_path, "orders")
+    hostile.harness.append_batch(hostile_batch())
+    hostile.harness.log.roll()
+    orders.put(b"a", 3)
+    compactor = compactor_of(tmp_path, hostile, orders)
+    for _ in range(3):
+        await compactor.compact_all()
+    assert orders.offsets() == [2]
+    assert (compactor.uncleanable_count, bool(hostile.harness.log.uncleanable)) == (1, True)
+
+
+async def test_appends_and_reads_go_on_during_a_slow_compaction(tmp_path: Path) -> None:
+    orders = CompactedPartition(tmp_path, "orders")
+    orders.put(b"a", 200)
+    task = asyncio.create_task(compactor_of(tmp_path, orders, bytes_per_s_max=50_000).compact_all())
+    longest_s, appended = 0.0, 0
+    loop = asyncio.get_running_loop()
+    while not task.done():
+        started = loop.time()
+        await asyncio.sleep(0)
+        orders.harness.append(b"meanwhile")
+        appended += 1
+        longest_s = max(longest_s, loop.time() - started)
+        await asyncio.sleep(0.001)
+    await task
+    assert appended > 20
+    assert longest_s < 0.25, "the bar is 50 ms; a machine that runs other tests may take its time"
+    assert orders.offsets() == [199, *range(200, 200 + appended)]
+
+
+async def test_a_stop_in_the_middle_leaves_the_log_as_it_was(tmp_path: Path) -> None:
+    orders = CompactedPartition(tmp_path, "orders")
+    orders.put(b"a", 300)
+    folder = next((tmp_path / "orders").rglob("*.log")).parent
+    names = sorted(path.name for path in folder.iterdir())
+    compactor = compactor_of(tmp_path, orders, bytes_per_s_max=10_000)
+    task = asyncio.create_task(compactor.compact_all())
+    while compactor.run_count == 0:
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert sorted(path.name for path in folder.iterdir()) == names
+    assert orders.offsets() == list(range(300))
+    orders.harness.log.close()
