@@ -32,6 +32,8 @@ class Upkeep:
         self._files = files
         self._config = config
         self._clock = clock
+        self._recovery_points_turn = asyncio.Lock()
+        """Two writes at once would mix in one file, and an older state must not replace a newer one."""
 
     async def run_retention(self) -> None:
         while True:
@@ -71,8 +73,9 @@ class Upkeep:
         await asyncio.to_thread(write_checkpoint, self._files, HIGH_WATERMARKS, offsets)
 
     async def write_recovery_points(self) -> None:
-        points = {(local.name, local.index): local.log.durable_end_offset for local in self._partitions.all()}
-        await asyncio.to_thread(write_checkpoint, self._files, RECOVERY_POINTS, points)
+        async with self._recovery_points_turn:
+            points = {(local.name, local.index): local.log.durable_end_offset for local in self._partitions.all()}
+            await asyncio.to_thread(write_checkpoint, self._files, RECOVERY_POINTS, points)
         await self._log_starts.write()
 
 
