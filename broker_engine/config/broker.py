@@ -107,6 +107,10 @@ class BrokerConfig:
         "log.cleaner.backoff.ms", _LONG, 15_000, "How long the compactor waits between two rounds.", at_least(1))
     log_flush_offset_checkpoint_interval_ms: int = knob(
         "log.flush.offset.checkpoint.interval.ms", _INT, 60_000, "How often recovery points are written.", at_least(0))
+    log_dir_free_bytes_min: int = knob(
+        "log.dir.free.bytes.min", _LONG, None,
+        "With fewer bytes free on disk records are refused, while reads and deletes go on; 0 = no floor. Unset: the "
+        "larger of 1 GiB and 5 % of the file system, but at most a quarter of it. Highwater's own.", at_least(0))
     log_flush_syncfs: str = knob(
         "log.flush.syncfs", _STRING, "auto", "Whether one syncfs may stand for many fdatasyncs: auto, never or always.",
         one_of("auto", "never", "always"))

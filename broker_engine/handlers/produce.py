@@ -36,6 +36,7 @@ _NO_OFFSET = -1
 
 
 def handle(request: ProduceRequest, call: Call) -> Answer[ProduceResponse] | Awaitable[Answer[ProduceResponse]]:
+    call.broker.disk_floor.check_writable()
     _check_request(request)
     wait = AckWait(asyncio.get_running_loop())
     responses = [_produce_topic(topic, request.acks, call, wait) for topic in request.topic_data]

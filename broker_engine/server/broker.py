@@ -44,6 +44,7 @@ from broker_engine.server.compactor import Compactor
 from broker_engine.server.connection import ConnectionTimeouts
 from broker_engine.server.data_dir import DataDir, Meta
 from broker_engine.server.directories import tidy
+from broker_engine.server.disk_floor import DiskFloor, measure
 from broker_engine.server.flush import FlushManager
 from broker_engine.server.listeners import ListenerSpec, make_specs
 from broker_engine.server.log_starts import LogStarts
@@ -226,6 +227,8 @@ class Broker:
             on_failure=self.fail,
             on_shown=self._on_image_shown,
         )
+        self.disk_floor = DiskFloor(self.config.log_dir_free_bytes_min, lambda: measure(self._data_dir.path))
+        self.disk_floor.look()
         self.producer_ids = ProducerIds(self.metadata, self.node_id)
         self.accounts = Accounts(self._cluster_secret(), self._find_account, self._tenant_exists)
         self.log_starts = LogStarts(self.partitions, files)
@@ -324,6 +327,7 @@ class Broker:
         for spec, listener in self._listeners:
             log.info("listening on %s", spec.describe(*listener.address))
         self._keep_running(TelemetryWriter(self).run, "telemetry")
+        self._keep_running(self.disk_floor.run, "disk floor")
         self._keep_running(self._upkeep.run_retention, "retention")
         self._keep_running(self._compactor.run, "compaction")
         self._keep_running(self._upkeep.run_high_watermarks, "high watermark checkpoints")

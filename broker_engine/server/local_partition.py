@@ -15,6 +15,7 @@ from uuid import UUID
 
 from broker_engine.clock import Clock
 from broker_engine.config import TopicConfig
+from broker_engine.config.topic import LONG_MAX
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log.config import LogConfig
 from broker_engine.log.flush import FlushJob
@@ -36,6 +37,7 @@ from broker_engine.server.acks import OnAcked
 from broker_engine.server.fetch_waiter import FetchWaiter
 
 UP_TO_HIGH_WATERMARK = -1
+_TIMER_MS_MAX = 86_400_000
 
 
 class Appended(NamedTuple):
@@ -78,13 +80,24 @@ class LocalPartition:
         self._clock = clock
         self._request_flush = request_flush
         self._on_changed = on_changed
+        self._flush_timer: asyncio.TimerHandle | None = None
+        self._take_over(config)
+
+    def _take_over(self, config: TopicConfig) -> None:
         self._limits = produce_limits(config)
+        self._flush_messages = config.flush_messages
+        self._flush_ms = config.flush_ms
+        has_rules = min(config.flush_messages, config.flush_ms) < LONG_MAX
+        self._has_flush_rules = has_rules and config.ack_durability != AckDurability.FSYNC.value
 
     def configure(self, config: TopicConfig, settings: PartitionSettings) -> None:
         """New topic configuration, in force from now on."""
-        self._limits = produce_limits(config)
+        self._take_over(config)
         self.log.config = log_config(config)
+        self._cancel_flush_timer()
         self._perform(self.core.configure(settings))
+        if self._has_flush_rules:
+            self._apply_flush_rules()
 
     # --- what readers see
 
@@ -152,6 +165,8 @@ class LocalPartition:
         self.last_append_ms = now_ms
         self._appended_bytes += header.size_bytes
         self._perform(self.core.on_appended(result, header, now_ms))
+        if self._has_flush_rules:
+            self._apply_flush_rules()
         self._on_changed(self)
         return Appended(
             result.base_offset,
@@ -170,6 +185,8 @@ class LocalPartition:
         )
         self._appended_bytes += header.size_bytes
         self._perform(self.core.on_appended(result, header, now_ms))
+        if self._has_flush_rules:
+            self._apply_flush_rules()
 
     def when_acked(self, end_offset: int, on_acked: OnAcked) -> None:
         if self.core.high_watermark >= end_offset:
@@ -194,6 +211,24 @@ class LocalPartition:
     def request_flush(self) -> None:
         """Bring what is in the log to the disk, though nobody waits for it."""
         self._request_flush(self)
+
+    def _apply_flush_rules(self) -> None:
+        """flush.messages and flush.ms: for topics whose acks do not wait for the disk."""
+        unflushed_count = self.core.log_end_offset - self.core.durable_end_offset
+        if unflushed_count >= self._flush_messages:
+            self._request_flush(self)
+        elif unflushed_count > 0 and self._flush_timer is None and self._flush_ms < LONG_MAX:
+            wait_s = min(self._flush_ms, _TIMER_MS_MAX) / 1000
+            self._flush_timer = asyncio.get_running_loop().call_later(wait_s, self._on_flush_time)
+
+    def _on_flush_time(self) -> None:
+        self._flush_timer = None
+        self._request_flush(self)
+
+    def _cancel_flush_timer(self) -> None:
+        if self._flush_timer is not None:
+            self._flush_timer.cancel()
+            self._flush_timer = None
 
     def flush_job(self) -> FlushJob | None:
         return self.log.flush_job()
@@ -252,6 +287,7 @@ class LocalPartition:
     def retire(self, code: ErrorCode) -> None:
         """This broker no longer serves the partition."""
         self.is_retired = True
+        self._cancel_flush_timer()
         self.fail_waiters(code)
 
     def fail_waiters(self, code: ErrorCode) -> None:

@@ -82,6 +82,9 @@ class BrokerRow:
     flush_ms_total: int
     loop_lag_ms: int
     """How late the sampler's own timer ran: a busy event loop shows here."""
+    disk_free_bytes: int = -1
+    is_disk_low: bool = False
+    """Records are refused until there is room again."""
 
 
 Row = PartitionRow | TenantRow | BrokerRow

@@ -108,6 +108,8 @@ class TelemetryWriter:
             flush_count=broker.flush.flush_count,
             flush_ms_total=broker.flush.flush_ms_total,
             loop_lag_ms=self._loop_lag_ms,
+            disk_free_bytes=broker.disk_floor.free_bytes,
+            is_disk_low=broker.disk_floor.is_low,
         )
 
 
