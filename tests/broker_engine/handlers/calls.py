@@ -36,8 +36,8 @@ def create(client: RawClient, name: str | None = None, *, partitions: int = 1, *
     return name
 
 
-def batch_of(*values: bytes, **options: Any) -> bytes:
-    now_ms = int(time.time() * 1000)
+def batch_of(*values: bytes, now_ms: int | None = None, **options: Any) -> bytes:
+    now_ms = int(time.time() * 1000) if now_ms is None else now_ms
     return build_batch([NewRecord(now_ms, None, value) for value in values], **options)
 
 
