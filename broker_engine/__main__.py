@@ -1,4 +1,5 @@
 """`python -m broker_engine serve`: one broker in the foreground. Only wires: the command line, the loop, the signals.
+`dump-log` and `get-offsets` look at a broker's files (tools).
 
 Exit codes: 0 after a clean stop, 1 where it cannot start or go on (one line on stderr says why), 2 for a wrong
 command line.
@@ -21,6 +22,7 @@ from broker_engine.config import BrokerConfig, ConfigError, parse_properties
 from broker_engine.config.broker import Environment
 from broker_engine.security.cluster_secret import ClusterSecretError
 from broker_engine.server.broker import Broker, BrokerFailed
+from broker_engine.tools.command_line import add_commands
 
 EXIT_CLEAN, EXIT_ERROR, EXIT_USAGE = 0, 1, 2
 
@@ -29,6 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not __debug__:
         return _fail("python -O removes the checks that guard the log: start without -O and without PYTHONOPTIMIZE")
     options = _parser().parse_args(arguments)
+    if "lines" in options:
+        return _print_lines(options)
     logging.basicConfig(
         level=options.log_level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s"
     )
@@ -36,6 +40,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         config = load_config(options)
         uvloop.run(_serve(config, Path(options.data_dir)))
     except (ConfigError, ClusterSecretError, BrokerFailed) as error:
+        return _fail(str(error))
+    return EXIT_CLEAN
+
+
+def _print_lines(options: argparse.Namespace) -> int:
+    try:
+        for line in options.lines(options):
+            sys.stdout.write(line + "\n")
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader has seen enough, `| head` for one: nobody is left to tell
+    except (OSError, ValueError) as error:
         return _fail(str(error))
     return EXIT_CLEAN
 
@@ -88,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--config", metavar="FILE", help="a .properties file with Kafka's config names")
     serve.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="one config; may be repeated")
     serve.add_argument("--log-level", default="INFO", choices=["DEBUG", "INFO", "WARNING", "ERROR"])
+    add_commands(commands)
     return parser
 
 

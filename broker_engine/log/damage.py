@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from broker_engine.log.file_seam import FileHandle
+from broker_engine.log.file_seam import Readable
 from broker_engine.log.scan import ScannedBatch, scan_batches
 from broker_engine.records.header import HEADER_SIZE_BYTES, MAGIC
 
@@ -52,7 +52,7 @@ def parse_holes(data: bytes) -> dict[int, list[Hole]]:
     return holes
 
 
-def find_next_batch(handle: FileHandle, start: int, offset_min: int) -> ScannedBatch | None:
+def find_next_batch(handle: Readable, start: int, offset_min: int) -> ScannedBatch | None:
     """The first batch behind `start` whose CRC agrees and that continues the log. Slow: it looks at every byte."""
     for position in _candidates(handle, start + 1):
         batch = next(scan_batches(handle, position, verify=True), None)
@@ -61,7 +61,7 @@ def find_next_batch(handle: FileHandle, start: int, offset_min: int) -> ScannedB
     return None
 
 
-def _candidates(handle: FileHandle, start: int) -> Iterator[int]:
+def _candidates(handle: Readable, start: int) -> Iterator[int]:
     """Positions at which the format's number stands where a batch has it."""
     magic = bytes([MAGIC])
     for window_start in range(start, handle.size_bytes - HEADER_SIZE_BYTES + 1, _WINDOW_BYTES):

@@ -13,17 +13,21 @@ from typing import Protocol
 Part = bytes | memoryview
 
 
-class FileHandle(Protocol):
-    """One file, open in the eyes of its owner, whether or not a descriptor is held at the moment."""
+class Readable(Protocol):
+    """As much of a file as walking over its batches needs."""
 
     @property
     def size_bytes(self) -> int: ...
 
+    def pread(self, size_bytes: int, position: int) -> bytes: ...
+
+
+class FileHandle(Readable, Protocol):
+    """One file, open in the eyes of its owner, whether or not a descriptor is held at the moment."""
+
     def append(self, parts: Sequence[Part]) -> int:
         """Write at the end with one system call. Answers the bytes written, which may be fewer than given."""
         ...
-
-    def pread(self, size_bytes: int, position: int) -> bytes: ...
 
     def is_cached(self, position: int, size_bytes: int) -> bool:
         """False if reading the first or the last page of the range would wait for the disk."""

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from broker_engine.log.file_seam import FileHandle
+from broker_engine.log.file_seam import Readable
 from broker_engine.records.header import (
     BATCH_LENGTH_MIN,
     HEADER_SIZE_BYTES,
@@ -33,7 +33,7 @@ class ScannedBatch(NamedTuple):
 
 
 def scan_batches(
-    handle: FileHandle, start: int, end: int | None = None, *, verify: bool = False
+    handle: Readable, start: int, end: int | None = None, *, verify: bool = False
 ) -> Iterator[ScannedBatch]:
     """Batches from `start`, which must be a batch border. Stops where there is no whole, sane batch before `end`.
 
@@ -58,7 +58,7 @@ def scan_batches(
         position += header.size_bytes
 
 
-def find_batch(handle: FileHandle, start: int, offset: int) -> ScannedBatch | None:
+def find_batch(handle: Readable, start: int, offset: int) -> ScannedBatch | None:
     """The first batch at or behind `start` that ends at or above `offset`.
 
     The same as taking it from scan_batches, but every fetch does this: three fields per batch passed, not thirteen.
