@@ -1,4 +1,4 @@
-"""A real stack and a real Chromium. Skipped where the system has no Chromium or the dashboard is not built."""
+"""A real stack and a real Chromium. What is missing fails with the command that brings it: a skip would hide a gap."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
-        pytest.skip("no Chromium: apt install chromium, or name one in HIGHWATER_CHROMIUM")
+        pytest.fail("no Chromium: apt-get install chromium, or name one in HIGHWATER_CHROMIUM")
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=list(CHROMIUM_ARGS))
         yield opened
@@ -47,7 +47,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def stack(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     if not (REPO_ROOT / "web/static/dashboard/index.html").exists():
-        pytest.skip("the dashboard is not built: npm run build in frontend/")
+        pytest.fail("the dashboard is not built: make frontend")
     started = Stack(tmp_path_factory.mktemp("stack"))
     started.start()
     yield started

@@ -1,11 +1,15 @@
-"""The walk: sign in, create a topic, an ordinary Kafka client writes, the page shows it arriving. Nothing is faked."""
+"""The walk: sign in, create a topic, an ordinary Kafka client writes, the page shows it arriving, curl fetches the same
+bytes, and a Spark job counts them into another topic. Nothing is faked.
+"""
 
 from __future__ import annotations
 
-import base64
 import json
-import urllib.request
+import subprocess
+from pathlib import Path
+from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.stack import Stack, send_records, wait_until
@@ -17,11 +21,13 @@ from tests.browser.steps import (
     verdict,
     wait_for_live_tail,
 )
+from tests.pipelines.spark import run_in_spark_environment
 
 RECORD_COUNT = 1_000
 
 
-def test_a_thousand_records_walk_through_the_whole_house(page: Page, stack: Stack) -> None:
+@pytest.mark.spark
+def test_a_thousand_records_walk_through_the_whole_house(page: Page, stack: Stack, tmp_path: Path) -> None:
     create_with_verdict(page, "walk.orders")
     wait_for_live_tail(page)
 
@@ -35,6 +41,9 @@ def test_a_thousand_records_walk_through_the_whole_house(page: Page, stack: Stac
     wait_until(lambda: sum(high_watermarks(page)) == RECORD_COUNT, 20, "high watermarks add up")
     expect(page.get_by_test_id("fact-records")).to_have_text("1,000")
     assert sorted(fetch_all(stack, "walk.orders", partition_count=3)) == sorted(value.decode() for value in values)
+    create_topic(page, "walk.counts")
+    count_with_spark(stack, "walk.orders", "walk.counts", tmp_path / "checkpoint")
+    assert sum(newest_counts(stack, "walk.counts").values()) == RECORD_COUNT
 
 
 def create_with_verdict(page: Page, name: str) -> None:
@@ -58,19 +67,33 @@ def fetch_partition(stack: Stack, topic: str, partition: int) -> list[str]:
     texts: list[str] = []
     offset = "0"
     while True:
-        page = rest_get(stack, f"/topics/{topic}/partitions/{partition}/records?offset={offset}&max_records=500")
-        texts += [record["value"]["text"] for record in page["records"]]
-        if page["next_offset"] == page["high_watermark"]:
+        answer = curl(stack, f"/topics/{topic}/partitions/{partition}/records?offset={offset}&max_records=500")
+        texts += [record["value"]["text"] for record in answer["records"]]
+        if answer["next_offset"] == answer["high_watermark"]:
             return texts
-        offset = page["next_offset"]
+        offset = answer["next_offset"]
 
 
-def rest_get(stack: Stack, path: str) -> dict:
+def curl(stack: Stack, path: str) -> dict[str, Any]:
+    """The program itself, with the printed key, as a user would."""
     who = f"{stack.credentials['api_key']}:{stack.credentials['api_secret']}"
-    authorization = "Basic " + base64.b64encode(who.encode()).decode()
-    request = urllib.request.Request(f"{stack.url}/api/v1{path}", headers={"Authorization": authorization})
-    with urllib.request.urlopen(request, timeout=10) as answer:
-        return json.load(answer)
+    command = ["curl", "--silent", "--show-error", "--fail-with-body", "--user", who, f"{stack.url}/api/v1{path}"]
+    done = subprocess.run(command, capture_output=True, timeout=30, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def count_with_spark(stack: Stack, source: str, target: str, checkpoint: Path) -> None:
+    run_in_spark_environment(
+        *("-m", "pipelines.jobs.counts_per_minute", "--bootstrap", stack.demo_bootstrap),
+        *("--source", source, "--target", target, "--checkpoint", str(checkpoint)),
+    )
+
+
+def newest_counts(stack: Stack, topic: str) -> dict[str, int]:
+    rows = [json.loads(text) for text in fetch_partition(stack, topic, partition=0)]
+    return {row["minute"]: row["records"] for row in rows}
 
 
 def test_the_list_shows_counts_and_the_last_write(page: Page, stack: Stack) -> None:
