@@ -34,8 +34,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
+    """Of this package, not of the session: while it is open, Playwright's loop occupies the thread of async tests."""
     if CHROMIUM is None:
         pytest.fail("no Chromium: apt-get install chromium, or name one in HIGHWATER_CHROMIUM")
     with sync_playwright() as playwright:
@@ -44,7 +45,7 @@ def browser() -> Iterator[Browser]:
         opened.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def stack(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     if not (REPO_ROOT / "web/static/dashboard/index.html").exists():
         pytest.fail("the dashboard is not built: make frontend")
