@@ -104,5 +104,7 @@ class EpochCache:
             entries = [EpochStart(*map(int, row.split(" "))) for row in rows if row]
         except (ValueError, TypeError):
             return None
+        if not data.endswith(b"\n"):
+            return None  # the last number may have lost digits
         rises = all(a.epoch < b.epoch and a.start_offset < b.start_offset for a, b in pairwise(entries))
         return cls(entries) if version == "0" and count == str(len(entries)) and rises else None

@@ -84,11 +84,11 @@ class StoredIndex:
 
     @property
     def is_well_formed(self) -> bool:
-        return self._files.exists(self._path) and self._opened().size_bytes % self._entry.size == 0
+        return self._files.exists(self._path) and self.handle.size_bytes % self._entry.size == 0
 
     @property
     def entry_count(self) -> int:
-        return self._opened().size_bytes // self._entry.size
+        return self.handle.size_bytes // self._entry.size
 
     @property
     def last(self) -> Entry | None:
@@ -104,19 +104,20 @@ class StoredIndex:
                 low = middle
             else:
                 high = middle
-        return _floor_in(self._opened().pread((high - low) * size, low * size), self._entry, key)
+        return _floor_in(self.handle.pread((high - low) * size, low * size), self._entry, key)
 
     def read_all(self) -> bytes:
-        return self._opened().pread(self.entry_count * self._entry.size, 0)
+        return self.handle.pread(self.entry_count * self._entry.size, 0)
 
     def close(self) -> None:
         if self._handle is not None:
             self._handle.close()
 
     def _read_entry(self, number: int) -> Entry:
-        return _entry_at(self._opened().pread(self._entry.size, number * self._entry.size), self._entry, 0)
+        return _entry_at(self.handle.pread(self._entry.size, number * self._entry.size), self._entry, 0)
 
-    def _opened(self) -> FileHandle:
+    @property
+    def handle(self) -> FileHandle:
         if self._handle is None:
             self._handle = self._files.open(self._path)
         return self._handle

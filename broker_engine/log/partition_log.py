@@ -167,6 +167,7 @@ class PartitionLog(CompactableLog):
             return active
         new = create_segment(self._files, self.directory, active.end_offset, self._clock.now_ms())
         active.seal()
+        self._unsynced[active] = None  # its indexes
         self._write_snapshot()
         self._segments.append(new)
         self._bases.append(new.base_offset)
@@ -324,9 +325,11 @@ class PartitionLog(CompactableLog):
         remove_partition_dir(self._files, directory)
 
     def close(self) -> None:
-        """Write the caches and let go of the files. Does not sync: flush before, if that matters."""
+        """Write the caches and let go of the files. Does not sync records: flush before, if that matters."""
         if not self.is_offline and not self.is_closed:
-            self._segments[-1].seal()
+            active = self._segments[-1]
+            # Half an index of one entry is none: small logs, which may be many, stop without a sync.
+            active.seal(is_durable=active.time_index.entry_count > 0)
             self._write_snapshot()
         self.is_closed = True
         self._close_segments()

@@ -147,12 +147,12 @@ class _Loader:
         self.ends_in_hole = recovery.ends_in_hole and next_base is None
         if next_base is None:
             if recovery.ends_in_hole:
-                segment.seal()
+                segment.seal(is_durable=True)
             return True
         if recovery.ends_early(next_base):
             return False
         segment.end_offset = next_base
-        segment.seal()
+        segment.seal(is_durable=True)
         return True
 
     def _drop(self, bases: list[int]) -> None:

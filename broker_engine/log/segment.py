@@ -118,12 +118,18 @@ class Segment:
         if self.max_timestamp.timestamp != NO_TIMESTAMP and isinstance(self.time_index, GrowingIndex):
             self.time_index.append(self.max_timestamp.timestamp, self.max_timestamp.offset - self.base_offset)
 
-    def seal(self) -> None:
-        """No more appends: write the indexes to their files. Failing that they stay in memory; they are caches."""
+    def seal(self, *, is_durable: bool = False) -> None:
+        """No more appends: write the indexes to their files. Failing that they stay in memory; they are caches.
+
+        Nothing in their format tells half a file from a whole one, and below the recovery point they are trusted: they
+        must be on the disk before it passes the segment. If not `is_durable` already here, then by a flush.
+        """
         self.add_last_time_entry()
         try:
             self.offset_index = self._store(self.offset_index, OFFSET_ENTRY, INDEX_SUFFIX)
             self.time_index = self._store(self.time_index, TIME_ENTRY, TIME_INDEX_SUFFIX)
+            for handle in self._index_handles() if is_durable else ():
+                handle.sync()
         except OSError as error:
             log.warning("indexes of a sealed segment stay in memory", extra={"reason": error.strerror})
 
@@ -176,7 +182,10 @@ class Segment:
     def synced_handles(self) -> list[FileHandle]:
         """What a flush of this segment brings to the disk."""
         txn_handle = self.txn_index.handle
-        return [self.handle] if txn_handle is None else [self.handle, txn_handle]
+        return [self.handle, *([] if txn_handle is None else [txn_handle]), *self._index_handles()]
+
+    def _index_handles(self) -> list[FileHandle]:
+        return [index.handle for index in (self.offset_index, self.time_index) if isinstance(index, StoredIndex)]
 
     def close(self) -> None:
         self.handle.close()

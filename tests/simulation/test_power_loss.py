@@ -1,0 +1,49 @@
+"""Crashes that once left a log with wrong answers, one by one: found by crash images, kept as stories."""
+
+from __future__ import annotations
+
+from random import Random
+
+from broker_engine.log.checkpoints import EpochCache, EpochStart
+from broker_engine.log.config import LogConfig
+from broker_engine.simulator.sim_disk import SimDisk
+from broker_engine.simulator.survival import KeepRandom, KeepSynced
+from tests.broker_engine.log.harness import LogHarness, numbered
+
+SMALL_SEGMENTS = LogConfig(segment_bytes=1200, index_interval_bytes=100)
+
+
+def test_an_epoch_checkpoint_that_lost_its_last_digits_is_not_believed() -> None:
+    whole = EpochCache([EpochStart(0, 0), EpochStart(1, 150)]).format()
+    for size_bytes in range(len(whole)):
+        assert EpochCache.parse(whole[:size_bytes]) is None
+
+
+def test_indexes_are_on_disk_before_the_recovery_point_passes_their_segment() -> None:
+    disk = SimDisk()
+    harness = LogHarness(disk, SMALL_SEGMENTS)
+    start_ms = harness.clock.now_ms()
+    for number, value in enumerate(numbered(40)):
+        harness.append(value, timestamp_ms=start_ms + number)
+    durable = harness.flush()
+    for seed in range(60):
+        image = disk.image(KeepRandom(Random(seed)))
+        harness.files = image
+        log = harness.open(recovery_point=durable)
+        found = [log.find_by_timestamp(start_ms + number, durable) for number in range(40)]
+        assert [each.offset if each else None for each in found] == list(range(40)), f"seed {seed}"
+
+
+def test_the_index_of_a_cleanly_closed_log_is_on_disk() -> None:
+    disk = SimDisk()
+    harness = LogHarness(disk, LogConfig(index_interval_bytes=100))
+    start_ms = harness.clock.now_ms()
+    for number, value in enumerate(numbered(40)):
+        harness.append(value, timestamp_ms=start_ms + 1000 - number if number > 10 else start_ms)
+    durable = harness.flush()
+    harness.log.close()
+    for survival in (KeepSynced(), *(KeepRandom(Random(seed)) for seed in range(60))):
+        harness.files = disk.image(survival)
+        latest = harness.open(recovery_point=durable).max_timestamp_offset()
+        assert latest is not None
+        assert latest.offset == 11
