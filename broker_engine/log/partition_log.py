@@ -273,7 +273,8 @@ class PartitionLog(CompactableLog):
             deleted.append(DeletedSegment.take_out(segment, self._files))
         del self._segments[:count], self._bases[:count]
         self.log_start_offset = max(self.log_start_offset, self._segments[0].base_offset)
-        if count and self._epochs.truncate_from_start(self.log_start_offset):
+        # Not from the log's start: a crash may forget that, and then what lies before it is there again.
+        if count and self._epochs.truncate_from_start(self._segments[0].base_offset):
             self._write_epochs()
         return deleted
 

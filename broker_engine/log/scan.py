@@ -6,15 +6,17 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from crc32c import crc32c
+
 from broker_engine.log.file_seam import Readable
 from broker_engine.records.header import (
     BATCH_LENGTH_MIN,
+    CRC_START,
     HEADER_SIZE_BYTES,
     LOG_OVERHEAD_BYTES,
     MAGIC,
     BatchHeader,
     parse_header,
-    verify_crc,
 )
 
 _HEADER_WINDOW_BYTES = 4 * 1024
@@ -41,21 +43,30 @@ def scan_batches(
     """
     end = handle.size_bytes if end is None else end
     window_bytes = _VERIFY_WINDOW_BYTES if verify else _HEADER_WINDOW_BYTES
-    window, window_start, position = memoryview(b""), start, start
+    window, window_start, window_end, position = memoryview(b""), start, start, start
     while position + HEADER_SIZE_BYTES <= end:
-        if position + HEADER_SIZE_BYTES > window_start + len(window):
+        if position + HEADER_SIZE_BYTES > window_end:
             window, window_start = memoryview(handle.pread(window_bytes, position)), position
-        header = _sane_header(window[position - window_start :], end - position)
-        if header is None:
+            window_end = position + len(window)
+            if len(window) < HEADER_SIZE_BYTES:
+                return  # the file is shorter than it was
+        at = position - window_start
+        header = parse_header(window, at)
+        size_bytes = header.batch_length + LOG_OVERHEAD_BYTES
+        if not _is_sane(header, end - position):
             return
         if verify:
-            if position + header.size_bytes > window_start + len(window):
-                size_bytes = max(window_bytes, header.size_bytes)
-                window, window_start = memoryview(handle.pread(size_bytes, position)), position
-            if not verify_crc(window[position - window_start :], header):
+            if position + size_bytes > window_end:
+                window, window_start, at = (
+                    memoryview(handle.pread(max(window_bytes, size_bytes), position)),
+                    position,
+                    0,
+                )
+                window_end = position + len(window)
+            if crc32c(window[at + CRC_START : at + size_bytes]) != header.crc:
                 return
         yield ScannedBatch(position, header)
-        position += header.size_bytes
+        position += size_bytes
 
 
 def find_batch(handle: Readable, start: int, offset: int) -> ScannedBatch | None:
@@ -80,14 +91,9 @@ def find_batch(handle: Readable, start: int, offset: int) -> ScannedBatch | None
     return None
 
 
-def _sane_header(view: memoryview, room_bytes: int) -> BatchHeader | None:
-    if len(view) < HEADER_SIZE_BYTES:
-        return None
-    header = parse_header(view)
-    is_sane = (
+def _is_sane(header: BatchHeader, room_bytes: int) -> bool:
+    return (
         header.magic == MAGIC
-        and header.batch_length >= BATCH_LENGTH_MIN
-        and header.size_bytes <= room_bytes
+        and BATCH_LENGTH_MIN <= header.batch_length <= room_bytes - LOG_OVERHEAD_BYTES
         and header.last_offset_delta >= 0
     )
-    return header if is_sane else None

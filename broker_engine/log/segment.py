@@ -96,16 +96,17 @@ class Segment:
 
     def observe(self, position: int, header: BatchHeader, *, append_ms: int, index_interval_bytes: int) -> None:
         """Take note of a batch that now lies at `position`: the same for an append and for a recovery scan."""
+        timestamp = header.max_timestamp
         if self.first_timestamp is None:
-            self.first_timestamp = header.max_timestamp
-        if header.max_timestamp > self.max_timestamp.timestamp:
-            self.max_timestamp = MaxTimestamp(header.max_timestamp, header.last_offset)
-        age_stamp = append_ms if header.max_timestamp < 0 else min(header.max_timestamp, append_ms)
+            self.first_timestamp = timestamp
+        if timestamp > self.max_timestamp[0]:
+            self.max_timestamp = MaxTimestamp(timestamp, header.last_offset)
+        age_stamp = append_ms if timestamp < 0 or timestamp > append_ms else timestamp
         self.newest_ms = max(self.newest_ms, age_stamp)
         if self._bytes_since_entry > index_interval_bytes:
             self._add_index_entries(position, header)
         self._bytes_since_entry += header.size_bytes
-        self.end_offset = header.next_offset
+        self.end_offset = header.base_offset + header.last_offset_delta + 1
 
     def _add_index_entries(self, position: int, header: BatchHeader) -> None:
         assert isinstance(self.offset_index, GrowingIndex), "only the active segment grows"

@@ -13,7 +13,7 @@ from broker_engine.log.config import LogConfig
 from broker_engine.log.damage import Hole, find_next_batch
 from broker_engine.log.file_seam import Files
 from broker_engine.log.index import OFFSET_ENTRY, TIME_ENTRY, GrowingIndex, StoredIndex
-from broker_engine.log.scan import ScannedBatch, scan_batches
+from broker_engine.log.scan import scan_batches
 from broker_engine.log.segment import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
@@ -23,7 +23,9 @@ from broker_engine.log.segment import (
     Segment,
     segment_path,
 )
-from broker_engine.records.header import BatchHeader
+from broker_engine.records.header import CONTROL_BIT, DELETE_HORIZON_BIT, LOG_OVERHEAD_BYTES, BatchHeader
+
+_UNUSUAL_BITS = CONTROL_BIT | DELETE_HORIZON_BIT
 
 
 class SegmentRecovery:
@@ -81,32 +83,36 @@ class SegmentRecovery:
         return bool(holes) and holes[-1].end_position == self.segment.size_bytes
 
     def _scan(self, position: int) -> int:
-        """Take in batches from `position`; where the first one that does not fit begins, or the file ends."""
-        for batch in scan_batches(self.segment.handle, position, verify=True):
-            header = batch.header
-            if not self.segment.has_room_for(header) or header.partition_leader_epoch < self._epoch:
-                return batch.position
-            self._take_in(batch, header)
-            position = batch.end_position
+        """Take in batches from `position`; where the first one that does not fit begins, or the file ends.
+
+        A crash leaves gigabytes to this loop: what is rare is told from what is not by one comparison each.
+        """
+        segment = self.segment
+        append_ms, interval_bytes = segment.created_ms, self._config.index_interval_bytes
+        for position_now, header in scan_batches(segment.handle, position, verify=True):
+            if not segment.has_room_for(header) or header.partition_leader_epoch < self._epoch:
+                return position_now
+            if header.attributes & _UNUSUAL_BITS or header.record_count <= header.last_offset_delta:
+                self._note_unusual(header)
+            if header.base_offset > segment.end_offset and self._epoch >= 0:
+                self.has_gaps = True
+            if header.partition_leader_epoch != self._epoch:
+                self._note_epoch(header, is_first=position_now == 0)
+            segment.observe(position_now, header, append_ms=append_ms, index_interval_bytes=interval_bytes)
+            position = position_now + header.batch_length + LOG_OVERHEAD_BYTES
         return position
 
-    def _take_in(self, batch: ScannedBatch, header: BatchHeader) -> None:
-        segment = self.segment
-        is_marker = header.is_control and header.is_transactional
-        self.is_txn_index_doubtful |= is_marker and (
-            self._is_verifying_all or header.base_offset >= self._recovery_point
-        )
-        is_gap = self._epoch >= 0 and header.base_offset > segment.end_offset
-        self.has_gaps |= is_gap or _is_compacted(header)
+    def _note_unusual(self, header: BatchHeader) -> None:
+        is_covered = not self._is_verifying_all and header.base_offset < self._recovery_point
+        if header.is_control and header.is_transactional and not is_covered:
+            self.is_txn_index_doubtful = True
+        if header.has_delete_horizon or header.record_count <= header.last_offset_delta:
+            self.has_gaps = True
+
+    def _note_epoch(self, header: BatchHeader, *, is_first: bool) -> None:
         self._epoch = header.partition_leader_epoch
         is_news = self._epochs.assign(self._epoch, header.base_offset)
-        self.has_news_at_start |= is_news and batch.position == 0
-        segment.observe(
-            batch.position,
-            header,
-            append_ms=segment.created_ms,
-            index_interval_bytes=self._config.index_interval_bytes,
-        )
+        self.has_news_at_start |= is_news and is_first
 
     def _pass_over(self, position: int, next_base: int | None) -> int:
         """Note the damage at `position`; where the next sound batch begins, or the file ends."""
@@ -176,7 +182,3 @@ def stored_indexes(segment: Segment, files: Files) -> tuple[StoredIndex | None, 
 
 def _sane(index: StoredIndex) -> StoredIndex | None:
     return index if index.is_well_formed else None
-
-
-def _is_compacted(header: BatchHeader) -> bool:
-    return header.has_delete_horizon or header.record_count <= header.last_offset_delta
