@@ -77,6 +77,14 @@ def test_an_operator_is_created_with_a_password_from_the_environment(
     assert User.objects.get(email="op@example.com").is_operator
 
 
+def test_an_account_has_no_rights_until_an_owner_adds_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIGHWATER_PASSWORD", "a long enough secret")
+    call_command("create_account", "vic@example.com", stdout=io.StringIO())
+    account = User.objects.get(email="vic@example.com")
+    assert not account.is_operator
+    assert not Membership.objects.filter(user=account).exists()
+
+
 @pytest.mark.parametrize(("email", "password"), [("op@example.com", "short"), ("not an address", "long enough secret")])
 def test_a_bad_operator_is_refused(home: Path, monkeypatch: pytest.MonkeyPatch, email: str, password: str) -> None:
     monkeypatch.setenv("HIGHWATER_PASSWORD", password)
