@@ -68,6 +68,12 @@ class Stack:
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(STOPPED_WITHIN_S)
 
+    def manage(self, *arguments: str, **environment: str) -> None:
+        """`manage.py` on this stack's own database."""
+        command = [sys.executable, "manage.py", *arguments]
+        env = {**os.environ, **environment, "HIGHWATER_HOME": str(self.home)}
+        subprocess.run(command, cwd=REPO_ROOT, env=env, check=True, capture_output=True, timeout=60)
+
     def kill_web_server(self) -> None:
         """As the kernel would: no goodbye. The supervisor starts another one."""
         children = psutil.Process(self._process.pid).children(recursive=True)

@@ -71,3 +71,11 @@ export function chooseTenant(tenantId: string): void {
   localStorage.setItem(TENANT_STORAGE_KEY, tenantId);
   setTenantHeader(tenantId);
 }
+
+const READ_ONLY_HINT = "You are a viewer of this tenant: ask an owner for the developer role.";
+
+/** What a button that writes needs: nothing for a developer, disabled and a reason for a viewer. */
+export const useWriteAccess = () => {
+  const isViewer = useTenant().data?.role === "viewer";
+  return isViewer ? { disabled: true, title: READ_ONLY_HINT } : {};
+};

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 import { useApiKeys } from "../../api/keys";
-import { useTenant } from "../../api/session";
+import { useTenant, useWriteAccess } from "../../api/session";
 import type { ApiKey, NewApiKey } from "../../api/types";
 import { Button, Chip, CopyButton, Failure, Skeleton } from "../../components/controls";
 import { PlusIcon } from "../../components/icons";
@@ -12,6 +12,7 @@ import { RevokeKeyDialog } from "./revoke-key-dialog";
 export function KeysPage() {
   const keys = useApiKeys();
   const tenant = useTenant();
+  const writeAccess = useWriteAccess();
   const [isCreating, setIsCreating] = useState(false);
   const [created, setCreated] = useState<NewApiKey | null>(null);
   const [revoking, setRevoking] = useState<ApiKey | null>(null);
@@ -23,7 +24,7 @@ export function KeysPage() {
     <>
       <div className="page-head">
         <h1>API keys</h1>
-        <Button tone="primary" onClick={() => setIsCreating(true)}>
+        <Button tone="primary" onClick={() => setIsCreating(true)} {...writeAccess}>
           <PlusIcon />
           Create key
         </Button>

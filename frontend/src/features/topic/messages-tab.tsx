@@ -1,5 +1,6 @@
 // The live tail: records as they are written, over the socket.
 import { useEffect, useMemo, useRef, useState } from "react";
+import { useWriteAccess } from "../../api/session";
 import type { LogRecord, PartitionRow } from "../../api/types";
 import { Button } from "../../components/controls";
 import { SendIcon } from "../../components/icons";
@@ -18,6 +19,7 @@ export function MessagesTab({ topic, rows }: { topic: string; rows: PartitionRow
   const { state, store } = useTail(topic, choice);
   const [searchText, setSearchText] = useState("");
   const [isSending, setIsSending] = useState(false);
+  const writeAccess = useWriteAccess();
   const wantedId = choice.from === "offset" ? rowId(choice.partition ?? 0, choice.offset) : null;
   const shown = useMemo(() => matching(state.rows, searchText), [state.rows, searchText]);
   const [selected, setSelected] = useSelected(state.rows, wantedId);
@@ -38,7 +40,7 @@ export function MessagesTab({ topic, rows }: { topic: string; rows: PartitionRow
           value={searchText}
           onChange={(event) => setSearchText(event.target.value)}
         />
-        <Button tone="primary" aria-expanded={isSending} onClick={() => setIsSending(!isSending)}>
+        <Button tone="primary" aria-expanded={isSending} onClick={() => setIsSending(!isSending)} {...writeAccess}>
           <SendIcon />
           Send a record
         </Button>

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "react";
 import { formatBytes, formatCount, sumOf } from "../../api/int64";
+import { useWriteAccess } from "../../api/session";
 import type { PartitionRow, Topic } from "../../api/types";
 import { Button, Chip } from "../../components/controls";
 import { TrashIcon } from "../../components/icons";
@@ -18,6 +19,7 @@ interface HeaderProps {
 
 export function TopicHeader({ topic, rows, onDelete }: HeaderProps) {
   const lastWriteMs = useLastWrite(topic, rows);
+  const writeAccess = useWriteAccess();
   return (
     <header className="topic-head">
       <nav className="crumbs" aria-label="Where you are">
@@ -28,7 +30,7 @@ export function TopicHeader({ topic, rows, onDelete }: HeaderProps) {
         <TopicStatusChip topic={topic} />
         {rows && <Health rows={rows} />}
         <span className="topic-head-space" />
-        <Button tone="danger" onClick={onDelete} disabled={topic.status === "deleting"}>
+        <Button tone="danger" onClick={onDelete} disabled={topic.status === "deleting"} {...writeAccess}>
           <TrashIcon />
           Delete
         </Button>

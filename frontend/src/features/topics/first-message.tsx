@@ -1,4 +1,5 @@
 // The empty state teaches: a first message in about a minute.
+import { useWriteAccess } from "../../api/session";
 import type { Tenant } from "../../api/types";
 import { Button } from "../../components/controls";
 import { PlusIcon } from "../../components/icons";
@@ -7,6 +8,7 @@ import { SnippetTabs } from "../../components/snippet-tabs";
 import { produceSnippets } from "../../components/snippets";
 
 export function FirstMessage({ tenant, onCreate }: { tenant: Tenant | undefined; onCreate: () => void }) {
+  const writeAccess = useWriteAccess();
   const bootstrap = tenant?.kafka_bootstrap ?? "127.0.0.1:9093";
   return (
     <section className="card first-message">
@@ -22,7 +24,7 @@ export function FirstMessage({ tenant, onCreate }: { tenant: Tenant | undefined;
               A topic is a named log. One partition is enough to start with; you can add more later.
             </p>
           </div>
-          <Button tone="primary" onClick={onCreate}>
+          <Button tone="primary" onClick={onCreate} {...writeAccess}>
             <PlusIcon />
             Create topic
           </Button>

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from "react";
-import { useTenant } from "../../api/session";
+import { useTenant, useWriteAccess } from "../../api/session";
 import { useTopics } from "../../api/topics";
 import type { Tenant } from "../../api/types";
 import { Button, Failure, Meter, Skeleton } from "../../components/controls";
@@ -12,6 +12,7 @@ import { TopicsTable } from "./topics-table";
 export function TopicsPage() {
   const topics = useTopics();
   const tenant = useTenant();
+  const writeAccess = useWriteAccess();
   const [isCreating, setIsCreating] = useState(false);
   const search = useSearch();
   const searchBox = useRef<HTMLInputElement>(null);
@@ -50,7 +51,7 @@ export function TopicsPage() {
             <span className="muted toolbar-count" aria-live="polite">
               {topics.data && countText(shown.length, topics.data.length)}
             </span>
-            <Button tone="primary" onClick={() => setIsCreating(true)} title="Shortcut: c">
+            <Button tone="primary" onClick={() => setIsCreating(true)} title="Shortcut: c" {...writeAccess}>
               <PlusIcon />
               Create topic
             </Button>
