@@ -47,3 +47,18 @@ def test_the_index_of_a_cleanly_closed_log_is_on_disk() -> None:
         latest = harness.open(recovery_point=durable).max_timestamp_offset()
         assert latest is not None
         assert latest.offset == 11
+
+
+def test_records_that_come_back_because_their_deletion_was_lost_have_their_epoch() -> None:
+    disk = SimDisk()
+    harness = LogHarness(disk, SMALL_SEGMENTS)
+    for number, value in enumerate(numbered(40)):
+        harness.append(value, epoch=number // 30)
+    base_offset = harness.log.segment_bases[1]
+    for segment in harness.log.delete_records_before(base_offset + 3):
+        segment.remove()
+    harness.flush()
+    harness.files = disk.image(KeepSynced())
+    log = harness.open()
+    assert log.log_start_offset == base_offset
+    assert log.epoch_of(base_offset) == 0
