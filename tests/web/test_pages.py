@@ -49,8 +49,8 @@ def test_static_files_are_served_and_missing_ones_are_404(client: httpx.Client) 
     assert client.get("/static/%2e%2e/%2e%2e/manage.py").status_code == 404
 
 
-@pytest.mark.skipif(not DASHBOARD.exists(), reason="the dashboard has not been built")
 def test_hashed_assets_are_cached_for_ever(client: httpx.Client) -> None:
+    assert DASHBOARD.exists(), "the dashboard has not been built: make frontend"
     for asset in sorted((DASHBOARD.parent / "assets").iterdir()):
         answer = client.get(f"/static/dashboard/assets/{asset.name}")
         assert answer.status_code == 200

@@ -16,7 +16,7 @@ _TIMEOUT_S = 120
 
 def need_kafka_tools() -> None:
     if shutil.which("java") is None or not LIBS.is_dir():
-        pytest.skip("needs Java and Apache Kafka's jars: make kafka-peer")
+        pytest.fail("Java or Apache Kafka's jars are missing: make kafka-peer")
 
 
 def dump_log(paths: Iterable[Path], *options: str) -> str:
