@@ -51,6 +51,7 @@ from broker_engine.server.log_starts import LogStarts
 from broker_engine.server.metadata_driver import MetadataDriver
 from broker_engine.server.partitions import Partitions, SavedOffsets
 from broker_engine.server.producer_ids import ProducerIds
+from broker_engine.server.scrubber import Scrubber
 from broker_engine.server.session import Session
 from broker_engine.server.upkeep import Upkeep
 from broker_engine.telemetry.usage import Usage
@@ -234,6 +235,7 @@ class Broker:
         self.log_starts = LogStarts(self.partitions, files)
         self._upkeep = Upkeep(self.partitions, self.log_starts, files, self.config, self.clock)
         self.partitions.after_removal = self._upkeep.write_recovery_points
+        self._scrubber = Scrubber(self.partitions)
         self._compactor = Compactor(self.partitions, files, self.clock, backoff_ms=self.config.log_cleaner_backoff_ms)
 
     def _cluster_secret(self) -> str:
@@ -330,6 +332,7 @@ class Broker:
         self._keep_running(self.disk_floor.run, "disk floor")
         self._keep_running(self._upkeep.run_retention, "retention")
         self._keep_running(self._compactor.run, "compaction")
+        self._keep_running(self._scrubber.run, "scrubbing")
         self._keep_running(self._upkeep.run_high_watermarks, "high watermark checkpoints")
         self._keep_running(self._upkeep.run_recovery_points, "recovery point checkpoints")
         gc.collect()

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Callable
 
 from broker_engine.clock import Clock
 from broker_engine.errors import BrokerError
@@ -17,34 +15,13 @@ from broker_engine.log.compaction import Cleaning, CompactionJob
 from broker_engine.log.files import Files
 from broker_engine.server.checkpoints import TopicPartition, read_checkpoint, write_checkpoint
 from broker_engine.server.local_partition import LocalPartition
+from broker_engine.server.pacer import Pacer
 from broker_engine.server.partitions import Partitions
 
 log = logging.getLogger(__name__)
 
 CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 BYTES_PER_S_MAX = 32 << 20
-_SLEEP_S_MIN = 0.005
-
-
-class CompactionStopped(Exception):  # noqa: N818 - no error: the broker stops
-    """The broker stops: a compaction ends at the next batch, and nothing of it remains."""
-
-
-class Pacer:
-    """Told the bytes of every batch, in the thread: sleeps so that their rate stays below the bound."""
-
-    def __init__(self, bytes_per_s_max: int) -> None:
-        self._bytes_per_s_max = bytes_per_s_max
-        self._debt_s = 0.0
-        self.is_stopped = False
-
-    def __call__(self, size_bytes: int) -> None:
-        if self.is_stopped:
-            raise CompactionStopped
-        self._debt_s += size_bytes / self._bytes_per_s_max
-        if self._debt_s >= _SLEEP_S_MIN:
-            time.sleep(self._debt_s)
-            self._debt_s = 0.0
 
 
 class Compactor:
@@ -112,7 +89,7 @@ class Compactor:
     async def _carry_out(self, local: LocalPartition, job: CompactionJob) -> None:
         self.run_count += 1
         try:
-            await self._in_thread(lambda: job.prepare(self._pacer))
+            await self._pacer.run(lambda: job.prepare(self._pacer))
             for cleaning in job.cleanings():
                 await self._clean(local, cleaning)
         finally:
@@ -122,26 +99,14 @@ class Compactor:
             log.error("%s-%d cannot be compacted and is left alone: %s", local.name, local.index, job.problem)
 
     async def _clean(self, local: LocalPartition, cleaning: Cleaning) -> None:
-        await self._in_thread(lambda: cleaning.clean(self._pacer))
+        await self._pacer.run(lambda: cleaning.clean(self._pacer))
         deleted = local.log.swap_in(cleaning)
         if deleted is None:
-            await self._in_thread(cleaning.discard)
+            await self._pacer.run(cleaning.discard)
             return
         try:
-            await self._in_thread(cleaning.finish)
+            await self._pacer.run(cleaning.finish)
         finally:
             local.log.settle(cleaning)
         for segment in deleted:
             await asyncio.to_thread(segment.remove)
-
-    async def _in_thread(self, call: Callable[[], None]) -> None:
-        """To its end, also when this task is cancelled: a log must not be closed under a thread that works on it."""
-        running = asyncio.get_running_loop().run_in_executor(None, call)
-        try:
-            await asyncio.shield(running)
-        except asyncio.CancelledError:
-            self._pacer.is_stopped = True
-            await asyncio.wait([running])
-            if not running.cancelled() and isinstance(running.exception(), CompactionStopped):
-                log.info("a compaction was stopped")
-            raise
