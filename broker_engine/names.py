@@ -53,6 +53,10 @@ class Name:
     def is_root(self) -> bool:
         return self.tenant == ROOT
 
+    def __str__(self) -> str:
+        """As log lines show it."""
+        return physical(self)
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionDirectory:

@@ -82,6 +82,9 @@ class BrokerConfig:
     max_connections: int = knob("max.connections", _INT, _INT_MAX, "Connections of all clients together.", at_least(0))
     max_connections_per_ip: int = knob(
         "max.connections.per.ip", _INT, _INT_MAX, "Connections of one address.", at_least(0))
+    max_incremental_fetch_session_cache_slots: int = knob(
+        "max.incremental.fetch.session.cache.slots", _INT, 1000,
+        "Fetch sessions of all readers together; one principal holds at most a quarter of them.", at_least(0))
     connections_max_idle_ms: int = knob(
         "connections.max.idle.ms", _LONG, 600_000, "A connection without requests is closed after this time.")
     connections_max_reauth_ms: int = knob(

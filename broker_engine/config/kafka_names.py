@@ -120,7 +120,6 @@ KAFKA_NAMES_NOT_SUPPORTED = frozenset(
         "log.message.timestamp.difference.max.ms",
         "max.connection.creation.rate",
         "max.connections.per.ip.overrides",
-        "max.incremental.fetch.session.cache.slots",
         "max.request.partition.size.limit",
         "metadata.log.dir",
         "metadata.log.max.record.bytes.between.snapshots",

@@ -1,8 +1,9 @@
 """Fetch (key 1), versions 4-17. Long polls wait on the partitions they name; records go out as ranges of their files.
 
 Byte limits are KIP-74's: the first batch of the first partition that has one is whole, after it the limits hold.
-Left out: fetch sessions (every answer says session 0, so clients send full requests), followers' fetches and rack-aware
-reads (with replication), aborted transactions (with transactions).
+Sessions are KIP-227's (server/fetch_sessions.py): an incremental answer names a partition only for records, an error,
+or a high watermark or log start that moved. Left out: followers' fetches and rack-aware reads (with replication),
+aborted transactions (with transactions).
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+from uuid import UUID
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.api import Api, Call, Scope
 from broker_engine.handlers.topics import check_leader_epoch, find_topic, led_partition
 from broker_engine.log.files import FileRange
+from broker_engine.metadata.image import TopicImage
+from broker_engine.server.fetch_sessions import FINAL_EPOCH, FIRST_EPOCH, NO_SESSION, FetchSession, Target
 from broker_engine.server.fetch_waiter import FetchWaiter
 from broker_engine.server.local_partition import LocalPartition
 from broker_engine.wire.messages.fetch import (
@@ -31,50 +36,44 @@ from broker_engine.wire.messages.fetch import (
 MAX_VERSION = 17
 MAX_WAIT_MS_MAX = 300_000
 _READ_COMMITTED = 1
-_FIRST_VERSION_WITH_SESSION_ERROR = 7
-
-
-@dataclass(slots=True)
-class _Target:
-    """One partition of the request, looked up once."""
-
-    asked: FetchPartition
-    partition: LocalPartition | None
-    error: BrokerError | None = None
+_FIRST_VERSION_BY_TOPIC_ID = 13
 
 
 @dataclass(slots=True)
 class _Plan:
-    topics: Sequence[tuple[FetchTopic, list[_Target]]]
+    targets: list[Target]
     bytes_max: int
     is_committed_only: bool
-    version: int
+    call: Call
+    session: FetchSession | None = None
+    """The session that this request goes on with: only what changed is answered."""
+    wants_session: bool = False
 
 
 @dataclass(slots=True)
 class _Read:
-    response: FetchResponse
-    size_bytes: int
-    is_urgent: bool
+    answers: list[tuple[Target, PartitionData]] = dataclass_field(default_factory=list)
+    size_bytes: int = 0
+    is_urgent: bool = False
     """An error or a diverging epoch ends the wait at once."""
 
     def release(self) -> None:
-        for topic in self.response.responses:
-            for partition in topic.partitions:
-                for file_range in partition.records or ():
-                    file_range.release()
+        for _, data in self.answers:
+            for file_range in data.records or ():
+                file_range.release()
 
 
 def handle(request: FetchRequest, call: Call) -> FetchResponse | Awaitable[FetchResponse]:
     if request.replica_id >= 0 or request.replica_state.replica_id >= 0:
         raise BrokerError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "replicas fetch from the quorum's listener")
-    if request.session_epoch > 0 and call.version >= _FIRST_VERSION_WITH_SESSION_ERROR:
-        return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-    plan = _make_plan(request, call)
-    partitions = [target.partition for _, targets in plan.topics for target in targets if target.partition is not None]
+    try:
+        plan = _make_plan(request, call)
+    except BrokerError as error:  # of the session: such an answer names no topics
+        return FetchResponse(error_code=error.code)
+    partitions = [target.partition for target in plan.targets if target.partition is not None]
     read = _read(plan)
     if read.is_urgent or read.size_bytes >= request.min_bytes or request.max_wait_ms <= 0 or not partitions:
-        return read.response
+        return _respond(plan, read)
     read.release()
     # Registered before this function returns: an append between the read and the wait would go unnoticed otherwise.
     wait_s = min(request.max_wait_ms, MAX_WAIT_MS_MAX) / 1000
@@ -102,52 +101,178 @@ async def _read_when_ready(plan: _Plan, waiter: FetchWaiter, bytes_min: int) -> 
             await waiter.wait()
             read = _read(plan)
             if waiter.is_over or read.is_urgent or read.size_bytes >= bytes_min:
-                return read.response
+                return _respond(plan, read)
             read.release()
             waiter.rearm(bytes_min - read.size_bytes)
     finally:
         waiter.close()
 
 
+# --- what to read
+
+
 def _make_plan(request: FetchRequest, call: Call) -> _Plan:
+    session = _continued_session(request, call)
     return _Plan(
-        topics=[(topic, _targets(topic, call)) for topic in request.topics],
+        targets=_targets(request.topics, call) if session is None else list(session.targets.values()),
         bytes_max=min(request.max_bytes, call.broker.fetch_bytes_max),
         is_committed_only=request.isolation_level == _READ_COMMITTED,
-        version=call.version,
+        call=call,
+        session=session,
+        wants_session=request.session_epoch == FIRST_EPOCH and session is None,
     )
 
 
-def _targets(topic: FetchTopic, call: Call) -> list[_Target]:
-    try:
-        image = find_topic(call, topic.topic, topic.topic_id)
-    except BrokerError as error:
-        return [_Target(asked, None, error) for asked in topic.partitions]
+def _targets(topics: Sequence[FetchTopic], call: Call) -> list[Target]:
     targets = []
-    for asked in topic.partitions:
-        try:
-            targets.append(_Target(asked, led_partition(call, image, asked.partition)))
-        except BrokerError as error:
-            targets.append(_Target(asked, None, error))
+    for topic in topics:
+        image, error = _find(topic.topic, topic.topic_id, call)
+        for asked in topic.partitions:
+            target = Target(topic.topic, topic.topic_id, asked)
+            _settle(target, image, error, call)
+            targets.append(target)
     return targets
 
 
+def _find(topic: str, topic_id: UUID, call: Call) -> tuple[TopicImage | None, BrokerError | None]:
+    try:
+        return find_topic(call, topic, topic_id), None
+    except BrokerError as error:
+        return None, error
+
+
+def _settle(target: Target, image: TopicImage | None, error: BrokerError | None, call: Call) -> None:
+    target.partition, target.error = None, error
+    if image is None:
+        return
+    try:
+        target.partition = led_partition(call, image, target.asked.partition)
+    except BrokerError as refusal:
+        target.error = refusal
+
+
+def _look_up(target: Target, call: Call) -> Target:
+    _settle(target, *_find(target.topic, target.topic_id, call), call)
+    return target
+
+
+def _continued_session(request: FetchRequest, call: Call) -> FetchSession | None:
+    """The session of an incremental request, brought up to date; None for a full one. BrokerError 70, 71 or 106."""
+    sessions = call.broker.fetch_sessions
+    if request.session_epoch in (FINAL_EPOCH, FIRST_EPOCH):
+        if request.session_id != NO_SESSION:
+            sessions.close(request.session_id, call.principal)
+        return None
+    session = sessions.find(request.session_id, call.principal, call.broker.clock.monotonic_ms())
+    session.begin(request.session_epoch, uses_topic_ids=call.version >= _FIRST_VERSION_BY_TOPIC_ID)
+    _update_session(session, request, call)
+    if not session.targets:
+        sessions.close(session.id, call.principal)
+        return None
+    return session
+
+
+def _update_session(session: FetchSession, request: FetchRequest, call: Call) -> None:
+    image = call.broker.image
+    if session.image is not image:
+        for target in session.targets.values():
+            _look_up(target, call)
+        session.image = image
+    for topic in request.topics:
+        for asked in topic.partitions:
+            known = session.targets.get((topic.topic, topic.topic_id, asked.partition))
+            if known is not None:
+                known.asked = asked
+            else:
+                call.broker.fetch_sessions.add(session, _look_up(Target(topic.topic, topic.topic_id, asked), call))
+    for forgotten in request.forgotten_topics_data:
+        for index in forgotten.partitions:
+            call.broker.fetch_sessions.forget(session, (forgotten.topic, forgotten.topic_id, index))
+
+
+# --- what is answered
+
+
+def _respond(plan: _Plan, read: _Read) -> FetchResponse:
+    """Nothing awaits between the read and this, so the session notes exactly what is sent."""
+    session = plan.session
+    if session is None:
+        return FetchResponse(session_id=_open_session(plan, read), responses=_by_topic(read.answers))
+    for target, data in read.answers:
+        target.note_sent(data.error_code, data.high_watermark, data.log_start_offset)
+        if data.records:
+            session.move_to_end(target)
+    return FetchResponse(session_id=session.id if session.targets else NO_SESSION, responses=_by_topic(read.answers))
+
+
+def _open_session(plan: _Plan, read: _Read) -> int:
+    if not plan.wants_session:
+        return NO_SESSION
+    call = plan.call
+    session = call.broker.fetch_sessions.open(
+        call.principal,
+        plan.targets,
+        uses_topic_ids=call.version >= _FIRST_VERSION_BY_TOPIC_ID,
+        now_ms=call.broker.clock.monotonic_ms(),
+    )
+    if session is None:
+        return NO_SESSION
+    for target, data in read.answers:
+        target.note_sent(data.error_code, data.high_watermark, data.log_start_offset)
+    return session.id
+
+
+def _by_topic(answers: list[tuple[Target, PartitionData]]) -> list[FetchableTopicResponse]:
+    topics: list[FetchableTopicResponse] = []
+    partitions: list[PartitionData] = []
+    last: Target | None = None
+    for target, data in answers:
+        if last is None or target.topic != last.topic or target.topic_id != last.topic_id:
+            partitions = []
+            topics.append(FetchableTopicResponse(topic=target.topic, topic_id=target.topic_id, partitions=partitions))
+            last = target
+        partitions.append(data)
+    return topics
+
+
 def _read(plan: _Plan) -> _Read:
-    left_bytes, is_urgent = plan.bytes_max, False
-    total_bytes = 0
-    topics = []
-    for topic, targets in plan.topics:
-        answers = []
-        for target in targets:
-            data, size_bytes = _read_partition(target, plan, left_bytes, is_first=total_bytes == 0)
-            left_bytes, total_bytes = max(0, left_bytes - size_bytes), total_bytes + size_bytes
-            is_urgent = is_urgent or data.error_code != ErrorCode.NONE or data.diverging_epoch.epoch >= 0
-            answers.append(data)
-        topics.append(FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=answers))
-    return _Read(FetchResponse(responses=topics), total_bytes, is_urgent)
+    read, left_bytes = _Read(), plan.bytes_max
+    is_incremental = plan.session is not None
+    for target in plan.targets:
+        if is_incremental and _is_quiet(target, plan):
+            continue
+        data, size_bytes = _read_partition(target, plan, left_bytes, is_first=read.size_bytes == 0)
+        left_bytes, read.size_bytes = max(0, left_bytes - size_bytes), read.size_bytes + size_bytes
+        if data.error_code or data.diverging_epoch.epoch >= 0:
+            read.is_urgent = True
+        elif is_incremental and not size_bytes and _is_told(target, data):
+            continue
+        read.answers.append((target, data))
+    return read
 
 
-def _read_partition(target: _Target, plan: _Plan, left_bytes: int, *, is_first: bool) -> tuple[PartitionData, int]:
+def _is_quiet(target: Target, plan: _Plan) -> bool:
+    """Nothing to read and nothing to tell, seen without reading: most partitions of a large session, most of the
+    time.
+    """
+    partition, asked = target.partition, target.asked
+    if partition is None or partition.is_retired:
+        return False
+    end_offset = partition.last_stable_offset if plan.is_committed_only else partition.high_watermark
+    return (
+        asked.fetch_offset == end_offset
+        and target.high_watermark == partition.high_watermark
+        and target.log_start_offset == partition.log_start_offset
+        and asked.current_leader_epoch in (-1, partition.leader_epoch)
+        and asked.last_fetched_epoch in (-1, partition.leader_epoch)
+    )
+
+
+def _is_told(target: Target, data: PartitionData) -> bool:
+    return target.high_watermark == data.high_watermark and target.log_start_offset == data.log_start_offset
+
+
+def _read_partition(target: Target, plan: _Plan, left_bytes: int, *, is_first: bool) -> tuple[PartitionData, int]:
     asked, partition = target.asked, target.partition
     if partition is None:
         assert target.error is not None
@@ -202,7 +327,7 @@ def _with_offsets(
 
 def _fenced(asked: FetchPartition, partition: LocalPartition, plan: _Plan, error: BrokerError) -> PartitionData:
     data = _failure(asked, error.code)
-    if error.code is ErrorCode.FENCED_LEADER_EPOCH and plan.version >= 12:
+    if error.code is ErrorCode.FENCED_LEADER_EPOCH and plan.call.version >= 12:
         data.current_leader = LeaderIdAndEpoch(leader_id=partition.leader_id, leader_epoch=partition.leader_epoch)
     return data
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from broker_engine.clock import Clock, Randomness, SystemClock, SystemRandomness
 from broker_engine.config import BrokerConfig, ConfigError, Endpoint
-from broker_engine.errors import BrokerError
+from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers import apis_of
 from broker_engine.log.flush import FlushJob
 from broker_engine.metadata.controller import (
@@ -45,6 +45,7 @@ from broker_engine.server.connection import ConnectionTimeouts
 from broker_engine.server.data_dir import DataDir, Meta
 from broker_engine.server.directories import tidy
 from broker_engine.server.disk_floor import DiskFloor, measure
+from broker_engine.server.fetch_sessions import FetchSessions
 from broker_engine.server.flush import FlushManager
 from broker_engine.server.listeners import ListenerSpec, make_specs
 from broker_engine.server.log_starts import LogStarts
@@ -99,6 +100,7 @@ class Broker:
         self.counters = NetCounters()
         self.usage = Usage()
         self.budget = ByteBudget(max(IN_FLIGHT_BYTES_MAX, config.socket_request_max_bytes))
+        self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots, self.randomness)
         self.specs = make_specs(config)
         self._data_dir = DataDir(data_dir)
         self._listeners: list[tuple[ListenerSpec, Listener]] = []
@@ -155,7 +157,10 @@ class Broker:
         finally:
             self._creating.difference_update(names)
         for result in results:
-            log.info("first use of %s: %s %s", result.name, result.error_code.name, result.error_message or "")
+            if result.error_code is ErrorCode.NONE:
+                log.info("%s was created on first use", result.name)
+            else:
+                log.info("%s was not created on first use: %s", result.name, result.error_message)
 
     # --- life
 

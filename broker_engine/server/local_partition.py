@@ -118,6 +118,9 @@ class LocalPartition:
         return self.core.last_stable_offset
 
     def read(self, offset: int, *, bytes_max: int, is_committed_only: bool, at_least_one: bool) -> LogRead:
+        if self.is_retired:
+            # Whoever waited here was just woken: the files may be there a moment longer, the topic is not.
+            raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         end_offset = self.core.last_stable_offset if is_committed_only else self.core.high_watermark
         return self.log.read(offset, max_bytes=bytes_max, end_offset=end_offset, at_least_one=at_least_one)
 

@@ -195,14 +195,6 @@ def test_where_an_epoch_ends(root: RawClient) -> None:
         assert (answer.error_code, answer.leader_epoch, answer.end_offset) == (0, *expected)
 
 
-def test_sessions_are_declined_politely(root: RawClient) -> None:
-    topic = create(root)
-    full = root.call(fetch_request(topic, session_epoch=0), 12)
-    assert (full.error_code, full.session_id) == (0, 0)
-    incremental = root.call(fetch_request(topic, session_id=9, session_epoch=3), 12)
-    assert (incremental.error_code, incremental.responses) == (70, [])
-
-
 def test_a_client_that_poses_as_a_replica_is_refused(root: RawClient) -> None:
     topic = create(root)
     assert root.call(fetch_request(topic, replica_id=1), 12).error_code == 31
