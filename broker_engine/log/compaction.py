@@ -35,6 +35,7 @@ from broker_engine.log.txn_index import pack_entries
 from broker_engine.log.verify import no_pause
 from broker_engine.records.compression import CorruptBatch, TooLarge
 from broker_engine.records.header import BatchHeader, parse_header
+from broker_engine.records.rewrite import empty_batch, without_producer
 
 KEYS_MAX_DEFAULT = 500_000
 """Distinct keys that one run can tell apart: about 100 MB. The rest of the log waits for the next run."""
@@ -160,6 +161,8 @@ class Cleaning:
         is_changed = False
         for batch, header in read_batches(source):
             kept = self.job.batch_filter.apply(batch, header)
+            if kept is None and header.next_offset == self.sources[-1].end_offset:
+                kept = _end_mark(batch, header)
             is_changed |= kept is not batch
             if kept is not None:
                 self._append(target, kept)
@@ -214,6 +217,11 @@ class Cleaning:
             self._handle.unpin()
             self._handle.close()
             self._handle = None
+
+
+def _end_mark(batch: bytes, header: BatchHeader) -> bytes:
+    """Nothing of the last batch stays but its place: else recovery could not tell a cleaned end from a lost one."""
+    return empty_batch(without_producer(header)) if header.record_count else batch
 
 
 @contextmanager

@@ -71,10 +71,13 @@ class SegmentRecovery:
         return self.cut_bytes > 0 or self._is_short(next_base)
 
     def _is_short(self, next_base: int | None) -> bool:
-        """The last one may always be. Where compaction was at work, batches may be missing before any border."""
+        """The last one may always be. Where compaction was at work, batches may be missing before any border.
+
+        Ours leaves a mark there; one of Kafka's leaves none, but what it cleaned was flushed before.
+        """
         if next_base is None:
             return True
-        is_compacted = self._config.is_compacting or self.has_gaps
+        is_compacted = self.has_gaps or (self._config.is_compacting and next_base <= self._recovery_point)
         return self.segment.end_offset < next_base and not is_compacted
 
     @property

@@ -13,8 +13,12 @@ from broker_engine.records.decode import absolute_timestamp
 from broker_engine.records.header import (
     BATCH_LENGTH_MIN,
     CODEC_MASK,
+    CONTROL_BIT,
     DELETE_HORIZON_BIT,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
     NO_TIMESTAMP,
+    TRANSACTIONAL_BIT,
     BatchHeader,
     compute_crc,
     pack_header,
@@ -87,6 +91,14 @@ def empty_batch(header: BatchHeader) -> bytes:
     """Nothing but the header: all that keeps a producer's last sequence in the log."""
     attributes = header.attributes & ~CODEC_MASK & ~DELETE_HORIZON_BIT
     return _assemble(header._replace(attributes=attributes, base_timestamp=NO_TIMESTAMP, record_count=0), b"")
+
+
+def without_producer(header: BatchHeader) -> BatchHeader:
+    """As if nobody had sent it, in no transaction."""
+    attributes = header.attributes & ~TRANSACTIONAL_BIT & ~CONTROL_BIT
+    return header._replace(
+        attributes=attributes, producer_id=NO_PRODUCER_ID, producer_epoch=-1, base_sequence=NO_SEQUENCE
+    )
 
 
 def _restamped(payload: bytes, record: RecordSlice, timestamp_delta: int) -> bytes:

@@ -7,7 +7,7 @@ from random import Random
 from broker_engine.log.checkpoints import EpochCache, EpochStart
 from broker_engine.log.config import LogConfig
 from broker_engine.simulator.sim_disk import SimDisk
-from broker_engine.simulator.survival import KeepRandom, KeepSynced
+from broker_engine.simulator.survival import KeepNames, KeepRandom, KeepSynced
 from tests.broker_engine.log.harness import LogHarness, numbered
 
 SMALL_SEGMENTS = LogConfig(segment_bytes=1200, index_interval_bytes=100)
@@ -62,3 +62,19 @@ def test_records_that_come_back_because_their_deletion_was_lost_have_their_epoch
     log = harness.open()
     assert log.log_start_offset == base_offset
     assert log.epoch_of(base_offset) == 0
+
+
+def test_a_compacted_topic_too_ends_where_a_segment_lost_its_tail() -> None:
+    disk = SimDisk()
+    harness = LogHarness(disk, LogConfig(segment_bytes=1200, index_interval_bytes=100, is_compacting=True))
+    for value in numbered(8):
+        harness.append(value)
+    durable = harness.flush()
+    for value in numbered(40)[8:]:
+        harness.append(value)
+    assert harness.log.segment_count > 2
+    for survival in (KeepNames(), *(KeepRandom(Random(seed)) for seed in range(60))):
+        harness.files = disk.image(survival)
+        log = harness.open(recovery_point=durable)
+        assert log.log_end_offset >= durable
+        assert harness.values() == list(numbered(40)[: log.log_end_offset])

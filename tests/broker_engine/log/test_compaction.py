@@ -198,17 +198,18 @@ def test_long_keys_are_told_apart(topic: CompactedTopic) -> None:
     assert [(offset, value) for offset, _, value in topic.pairs()] == [(1, "b"), (2, "c")]
 
 
-def test_a_segment_of_which_nothing_is_left_is_an_empty_file_and_readers_pass_over_it(topic: CompactedTopic) -> None:
+def test_a_segment_of_which_nothing_is_left_says_where_it_ended_and_readers_pass_over_it(topic: CompactedTopic) -> None:
     topic.log.config = replace(CONFIG, segment_bytes=100)
     topic.put(("a", "1" * 50))
     topic.seal()
     topic.put(("a", "2" * 50))
     topic.seal()
     topic.compact()
-    assert topic.headers() == [(1, 1, 1)]
+    assert topic.headers() == [(0, 0, 0), (1, 1, 1)]
     topic.log.close()
-    topic.open(recovery_point=2)
-    assert topic.pairs() == [(1, "a", "2" * 50)]
+    for recovery_point in (2, None):
+        topic.open(recovery_point=recovery_point)
+        assert topic.pairs() == [(1, "a", "2" * 50)]
     assert topic.log.log_start_offset == 0
 
 
