@@ -1,7 +1,8 @@
 """The metadata log on disk: `__cluster_metadata-0`, record batch v2, one batch per change, everything fsynced.
 
-A partition log like any other, but never deleted from, and read back whole at start. Blocking calls are marked: in a
-thread.
+A partition log like any other, but never deleted from, and read back whole at start. Losing the middle of it would
+delete topics: damage below what was durable once stops the node, while a torn tail, of which nobody was told, is cut.
+How far it was durable stands in a checkpoint of its own. Blocking calls are marked: in a thread.
 """
 
 from __future__ import annotations
@@ -14,14 +15,19 @@ from broker_engine.clock import Clock
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log.config import FOREVER, LogConfig
 from broker_engine.log.files import Files
-from broker_engine.log.partition_log import PartitionLog
+from broker_engine.log.partition_log import LogState, PartitionLog
 from broker_engine.metadata.records import Record, decode_record
 from broker_engine.names import CLUSTER_METADATA, ROOT, Name, directory
 from broker_engine.quorum.ready import Entry
 from broker_engine.records.batch import BatchHeader, decode_records, iter_batches, parse_header
 from broker_engine.records.builder import NewRecord, build_batch
+from broker_engine.server.checkpoints import read_checkpoint, write_checkpoint
 
-DIRECTORY = directory(Name(ROOT, CLUSTER_METADATA), 0)
+_PARTITION = (Name(ROOT, CLUSTER_METADATA), 0)
+DIRECTORY = directory(*_PARTITION)
+RECOVERY_POINT = "metadata-recovery-point-checkpoint"
+_RECOVERY_POINT_INTERVAL_MS = 10_000
+"""Each one costs an fsync, so not every change writes it."""
 METADATA_TOPIC_ID = UUID(int=1)
 """Kafka's id of `__cluster_metadata`."""
 _READ_BYTES = 1024 * 1024
@@ -36,15 +42,27 @@ class StoredBatch:
 
 
 class MetadataLog:
-    def __init__(self, log: PartitionLog, clock: Clock) -> None:
+    def __init__(self, log: PartitionLog, files: Files, clock: Clock) -> None:
         self._log = log
+        self._files = files
         self._clock = clock
+        self._point_due_ms = clock.monotonic_ms()
 
     @classmethod
     def open(cls, files: Files, clock: Clock) -> MetadataLog:
-        """Blocks. A torn tail is cut: nobody was told that it was kept."""
+        """Blocks. BrokerError where something that was durable once is gone."""
+        point = read_checkpoint(files, RECOVERY_POINT).get(_PARTITION)
         config = LogConfig(retention_ms=FOREVER, retention_bytes=FOREVER, is_deleting=False)
-        return cls(PartitionLog.open(files, DIRECTORY, config, clock, topic_id=METADATA_TOPIC_ID), clock)
+        log = PartitionLog.open(files, DIRECTORY, config, clock, topic_id=METADATA_TOPIC_ID, recovery_point=point)
+        if log.state is LogState.DAMAGED or log.log_end_offset < (point or 0):
+            end_offset = log.log_end_offset
+            log.close()
+            raise BrokerError(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"{DIRECTORY} is damaged: it was durable up to offset {point}, and not all of that can be read "
+                f"(it ends at {end_offset}): restore the data directory from a copy",
+            )
+        return cls(log, files, clock)
 
     @property
     def end_offset(self) -> int:
@@ -87,11 +105,20 @@ class MetadataLog:
         job = self._log.flush_job()
         if job is not None:
             job.run()
-            return self._log.on_flushed(job)
+            self._log.on_flushed(job)
+            if self._clock.monotonic_ms() >= self._point_due_ms:
+                self._save_point()
         return self._log.durable_end_offset
 
     def close(self) -> None:
+        """Blocks. After a disk error there is nothing to promise, so no point is written."""
+        if self._log.state is LogState.ONLINE:
+            self._save_point()
         self._log.close()
+
+    def _save_point(self) -> None:
+        write_checkpoint(self._files, RECOVERY_POINT, {_PARTITION: self._log.durable_end_offset})
+        self._point_due_ms = self._clock.monotonic_ms() + _RECOVERY_POINT_INTERVAL_MS
 
 
 def _decode(batch: memoryview) -> tuple[Record, ...]:

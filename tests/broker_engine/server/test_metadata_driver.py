@@ -17,6 +17,7 @@ from broker_engine.metadata.image import MetadataImage
 from broker_engine.names import Name
 from broker_engine.server.local_partition import LocalPartition
 from broker_engine.server.metadata_driver import MetadataDriver
+from broker_engine.server.metadata_log import DIRECTORY
 from broker_engine.server.partitions import Partitions, SavedOffsets
 
 CONFIG = BrokerConfig.load({}, {})
@@ -103,6 +104,34 @@ async def test_what_was_answered_survives_a_power_failure(world: World) -> None:
     world.files.crash()
     again = await World(world.files).start()
     assert again.names() == {"orders"}
+
+
+def metadata_segment(files: MemoryFiles) -> str:
+    [name] = [name for name in files.list_dir(DIRECTORY) if name.endswith(".log")]
+    return f"{DIRECTORY}/{name}"
+
+
+async def test_damage_in_the_middle_stops_the_node_and_changes_nothing(world: World) -> None:
+    await world.create("orders")
+    await world.create("payments")
+    await world.driver.stop()
+    path = metadata_segment(world.files)
+    rotten = bytearray(world.files.read_small(path))
+    rotten[len(rotten) // 2] ^= 0x10
+    world.files.write_atomic(path, bytes(rotten), is_durable=True)
+    with pytest.raises(BrokerError, match=r"damaged.*restore the data directory"):
+        await World(world.files).start()
+    assert world.files.read_small(path) == rotten
+
+
+async def test_a_metadata_log_that_lost_its_end_stops_the_node(world: World) -> None:
+    await world.create("orders")
+    await world.driver.stop()
+    path = metadata_segment(world.files)
+    whole = world.files.read_small(path)
+    world.files.write_atomic(path, whole[: len(whole) // 2], is_durable=True)
+    with pytest.raises(BrokerError, match="damaged"):
+        await World(world.files).start()
 
 
 async def test_commands_that_come_together_see_each_other(world: World) -> None:
