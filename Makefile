@@ -122,7 +122,7 @@ test: system $(TEST_PARTS) check ## what CI runs: checks, then every test that i
 test-all: system $(TEST_PARTS) check ## everything, the slow ones too
 	@$(BIN)/python -m pytest
 
-bench: $(VENV)/.dev ## how fast the codec and one broker are on this machine
+bench: $(VENV)/.dev kafka-peer ## Highwater beside Apache Kafka: ratios, a table, a picture (ARGS=--quick: five minutes)
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 # -- keep -----------------------------------------------------------------------------------------

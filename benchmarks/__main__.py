@@ -1,109 +1,67 @@
-"""`make bench`: one broker under librdkafka, produce then consume; throughput, broker CPU and how the bytes left.
+"""`make bench`: Highwater beside Apache Kafka, the same clients, disk and cores; medians, ratios and a picture.
 
-    python -m benchmarks [--megabytes 256] [--record-bytes 1000] [--rounds 3]
-
-Apache Kafka stands beside it in the same run once the hot path is done; until then read the CPU column.
+python -m benchmarks [--quick] [--rows a,b] [--rounds N] [--sides highwater] [--data-dir DIR] [--list]
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from benchmarks.brokers import SIDES, kafka
+from benchmarks.report import machine
+from benchmarks.report.files import save
+from benchmarks.report.lines import lines_of
+from benchmarks.report.table import table
+from benchmarks.rows import SCENARIOS
+from benchmarks.runner import Options, run
 
-from benchmarks.broker import MeasuredBroker, Usage
-
-MEGABYTE = 1_000_000
-BATCH_RECORDS = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    name: str
-    megabytes_per_s: float
-    broker_cpu_s_per_gb: float
+QUICK_SCALE = 0.25
 
 
-def create_topic(bootstrap: str, topic: str, durability: str) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, 1, config={"ack.durability": durability})])[topic].result(timeout=30)
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="the main rows at a quarter of their size: five minutes")
+    parser.add_argument("--rows", default="", help="only these, by name or its beginning, with commas between")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--scale", type=float, help="work per row, 1 = full size")
+    parser.add_argument("--sides", default=",".join(SIDES), help="who is measured (default both)")
+    parser.add_argument("--data-dir", type=Path, help="where the brokers keep their data (default: TMPDIR)")
+    parser.add_argument("--list", action="store_true", help="say which rows there are")
+    return parser.parse_args()
 
 
-def produce(bootstrap: str, topic: str, count: int, record_bytes: int, acks: str) -> None:
-    producer = Producer({"bootstrap.servers": bootstrap, "acks": acks, "linger.ms": 5, "batch.size": 1_000_000})
-    value = bytes(record_bytes)
-    for _ in range(count):
-        while True:
-            try:
-                producer.produce(topic, value)
-                break
-            except BufferError:
-                producer.poll(0.05)
-    assert producer.flush(120) == 0
-
-
-def consume(bootstrap: str, topic: str, count: int) -> None:
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench", "enable.auto.commit": False})
-    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
-    seen = 0
-    while seen < count:
-        seen += len(consumer.consume(min(BATCH_RECORDS, count - seen), timeout=30))
-    consumer.close()
-
-
-def measure(broker: MeasuredBroker, name: str, total_bytes: int, work: object) -> Row:
-    before, started = broker.usage(), time.perf_counter()
-    work()  # type: ignore[operator]
-    elapsed_s = time.perf_counter() - started
-    used: Usage = broker.usage() - before
-    row = Row(name, total_bytes / MEGABYTE / elapsed_s, used.cpu_s * 1_000 * MEGABYTE / total_bytes)
-    print(f"   {row.name:<28} {row.megabytes_per_s:8.0f} MB/s {row.broker_cpu_s_per_gb:8.2f} CPU s/GB", flush=True)
-    return row
-
-
-def run_round(broker: MeasuredBroker, number: int, count: int, record_bytes: int) -> list[Row]:
-    rows = []
-    total_bytes = count * record_bytes
-    for durability, acks in (("page-cache", "1"), ("page-cache", "all"), ("fsync", "all")):
-        topic = f"bench-{number}-{durability}-{acks}"
-        create_topic(broker.bootstrap, topic, durability)
-        name = f"produce acks={acks} {durability}"
-        rows.append(
-            measure(
-                broker, name, total_bytes, lambda t=topic, a=acks: produce(broker.bootstrap, t, count, record_bytes, a)
-            )
-        )
-    rows.append(measure(broker, "consume", total_bytes, lambda: consume(broker.bootstrap, topic, count)))
-    return rows
+def list_rows() -> None:
+    for scenario in SCENARIOS:
+        for row in scenario.rows:
+            print(f"{row.key:<44} {'quick' if row.is_quick else '':<6} {row.title}")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--megabytes", type=int, default=256)
-    parser.add_argument("--record-bytes", type=int, default=1_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
-    count = arguments.megabytes * MEGABYTE // arguments.record_bytes
-    rows: list[Row] = []
-    with tempfile.TemporaryDirectory() as folder, MeasuredBroker(Path(folder)) as broker:
-        for number in range(1, arguments.rounds + 1):
-            size = f"{arguments.megabytes} MB of {arguments.record_bytes} B records"
-            print(f"-- round {number} of {arguments.rounds}: {size}")
-            rows += run_round(broker, number, count, arguments.record_bytes)
-        print(f"-- medians; broker RSS {broker.rss_bytes() / MEGABYTE:.0f} MB")
-    for name in dict.fromkeys(row.name for row in rows):
-        mine = [row for row in rows if row.name == name]
-        speed = statistics.median(row.megabytes_per_s for row in mine)
-        cpu = statistics.median(row.broker_cpu_s_per_gb for row in mine)
-        print(f"   {name:<28} {speed:8.0f} MB/s {cpu:8.2f} CPU s/GB")
-    return 0
+    arguments = parse_arguments()
+    if arguments.list:
+        list_rows()
+        return 0
+    sides, keys = arguments.sides.split(","), frozenset(filter(None, arguments.rows.split(",")))
+    if "kafka" in sides and not kafka.LIBS.is_dir():
+        print("Kafka's jars are missing: run `make kafka-peer` first, or measure alone with --sides highwater")
+        return 1
+    scale = arguments.scale or (QUICK_SCALE if arguments.quick else 1.0)
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="highwater-bench-", dir=arguments.data_dir) as folder:
+        options = Options(Path(folder), arguments.rounds, scale, tuple(sides), keys, arguments.quick)
+        described = machine.describe(options.data_dir)
+        measurements = run(options)
+    lines = lines_of(measurements)
+    print(f"\n{table(lines)}")
+    facts: dict[str, object] = {"rounds": arguments.rounds, "scale": scale, "quick": arguments.quick}
+    facts["minutes"] = round((time.perf_counter() - started) / 60, 1)
+    paths = save(measurements, lines, described, facts)
+    print(f"-- {facts['minutes']} minutes; written: " + ", ".join(str(path) for path in paths))
+    return 1 if measurements.failures else 0
 
 
 if __name__ == "__main__":
