@@ -10,15 +10,22 @@ from broker_engine.log.file_seam import Files
 from broker_engine.log.segment import LOG_SUFFIX, Segment, segment_path
 
 
-def make_partition_dir(files: Files, directory: str) -> list[str]:
-    """Answers the directories in which new names appeared: they need a sync before anything inside is durable."""
-    changed = []
-    path = directory
-    while path and not files.exists(path):
-        path = path.rpartition("/")[0]
-        changed.append(path)
+def make_partition_dir(files: Files, directory: str, *, was_durable: bool) -> list[str]:
+    """Answers the directories that need a sync before anything inside is durable: those in which names are new.
+
+    Where nothing inside is known to be durable, that may be any: who made them may have died before the sync.
+    """
     files.make_dirs(directory)
-    return changed
+    return [] if was_durable else parents_of(directory)
+
+
+def parents_of(directory: str) -> list[str]:
+    """From the nearest to the root, whose name is empty."""
+    found = []
+    while directory:
+        directory = directory.rpartition("/")[0]
+        found.append(directory)
+    return found
 
 
 def check_topic_id(files: Files, directory: str, topic_id: UUID) -> None:

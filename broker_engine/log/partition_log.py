@@ -64,7 +64,8 @@ class PartitionLog(CompactableLog):
     ) -> PartitionLog:
         """Make or recover the log in `directory`. Blocks; what it answers as durable was synced."""
         with storage_errors():
-            changed_dirs = make_partition_dir(files, directory)
+            was_durable = bool(recovery_point) and files.exists(directory)
+            changed_dirs = make_partition_dir(files, directory, was_durable=was_durable)
             check_topic_id(files, directory, topic_id)
             loaded = load_log(files, directory, config, recovery_point=recovery_point)
             if not loaded.segments or loaded.ends_in_hole:

@@ -18,6 +18,7 @@ from broker_engine.log.checkpoints import EPOCHS_FILE, EpochCache
 from broker_engine.log.config import LogConfig
 from broker_engine.log.damage import QUARANTINE_FILE, Hole, parse_holes
 from broker_engine.log.file_seam import Files
+from broker_engine.log.layout import parents_of
 from broker_engine.log.segment import (
     DELETED_SUFFIX,
     INDEX_SUFFIX,
@@ -220,4 +221,5 @@ def _sync_what_may_be_in_the_page_cache(
     for segment in segments:
         if segment.end_offset > durable_offset:
             segment.handle.sync()
-    files.sync_dir(directory)
+    for path in (directory, *([] if durable_offset else parents_of(directory))):
+        files.sync_dir(path)

@@ -78,3 +78,26 @@ def test_a_compacted_topic_too_ends_where_a_segment_lost_its_tail() -> None:
         log = harness.open(recovery_point=durable)
         assert log.log_end_offset >= durable
         assert harness.values() == list(numbered(40)[: log.log_end_offset])
+
+
+def test_the_directory_of_a_process_that_died_too_soon_is_synced_by_the_next() -> None:
+    disk = SimDisk()
+    LogHarness(disk).append(b"written")
+    disk.kill()
+    survivor = LogHarness(disk)
+    assert survivor.log.durable_end_offset == 1
+    survivor.files = disk.image(KeepSynced())
+    survivor.open()
+    assert survivor.values() == [b"written"]
+
+
+def test_the_first_flush_covers_directories_that_somebody_else_made() -> None:
+    disk = SimDisk()
+    LogHarness(disk)
+    disk.kill()
+    survivor = LogHarness(disk)
+    survivor.append(b"promised")
+    survivor.flush()
+    survivor.files = disk.image(KeepSynced())
+    survivor.open()
+    assert survivor.values() == [b"promised"]
