@@ -1,8 +1,9 @@
 """What a produced batch must satisfy before it enters a log (contracts 7; error codes by Kafka 4.3.1's own answers).
 
 Two depths. `header` (the default) looks at the 61 bytes, the sizes and the CRC. Where a topic needs more (compacted,
-LogAppendTime, record.validation=full) every record is walked as well. In `header` depth a batch whose header is sound
-and whose records are not is accepted, so every reader of ours treats stored batches as hostile.
+LogAppendTime, stored in another codec, record.validation=full) every record is walked as well. In `header` depth a
+batch whose header is sound and whose records are not is accepted, so every reader of ours treats stored batches as
+hostile.
 
 Not decided here: the transactional bit without a transactional id (53, the Produce handler, for the whole request), and
 the producer's sequence (partition core).
@@ -13,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from broker_engine.errors import BrokerError, ErrorCode
-from broker_engine.records.compression import Codec, CorruptBatch
+from broker_engine.records.compression import Codec, CorruptBatch, StoredCompression
 from broker_engine.records.decode import absolute_timestamp, iter_raw, read_payload
 from broker_engine.records.header import (
     BATCH_LENGTH_MIN,
@@ -48,10 +49,15 @@ class ProduceLimits:
     timestamp_before_ms_max: int = (1 << 63) - 1
     timestamp_after_ms_max: int = 3_600_000
     decompressed_bytes_max: int = 100 << 20
+    stored_as: StoredCompression | None = None
+    """compression.type; None keeps what the producer chose."""
 
     @property
     def needs_walk(self) -> bool:
         return self.validate_records or self.is_compacted or self.uses_log_append_time
+
+    def recompresses(self, header: BatchHeader) -> bool:
+        return self.stored_as is not None and self.stored_as.codec != header.codec
 
 
 def check_produced(records: memoryview, *, produce_version: int, limits: ProduceLimits, now_ms: int) -> BatchHeader:
@@ -73,7 +79,7 @@ def check_produced(records: memoryview, *, produce_version: int, limits: Produce
     if not verify_crc(records, header):
         raise CorruptBatch("the batch's CRC does not match its bytes")
     _check_header_values(header)
-    if limits.needs_walk:
+    if limits.needs_walk or limits.recompresses(header):
         max_timestamp = _check_each_record(records, header, limits, now_ms)
     else:
         _check_header_timestamps(header, limits, now_ms)
@@ -152,11 +158,12 @@ def _check_each_record(records: memoryview, header: BatchHeader, limits: Produce
     max_timestamp = NO_TIMESTAMP
     keyless: list[tuple[int, str]] = []
     misdated: list[tuple[int, str]] = []
+    # Kafka looks at the deltas only where a batch is compressed, or is to be.
+    checks_deltas = header.codec != Codec.NONE or limits.recompresses(header)
     try:
         payload = read_payload(records, header, max_bytes=limits.decompressed_bytes_max)
         for index, record in enumerate(iter_raw(payload, header.record_count)):
-            # Kafka looks at the deltas of compressed batches only.
-            if header.codec and record.offset_delta != index:
+            if checks_deltas and record.offset_delta != index:
                 raise _invalid(f"record {index} has offset delta {record.offset_delta}")
             if limits.is_compacted and record.key is None:
                 keyless.append((index, "a compacted topic takes no record without a key"))

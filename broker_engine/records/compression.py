@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 import zlib
 from enum import IntEnum
+from typing import NamedTuple
 
 import cramjam
 
@@ -22,6 +23,14 @@ class Codec(IntEnum):
     SNAPPY = 2
     LZ4 = 3
     ZSTD = 4
+
+
+class StoredCompression(NamedTuple):
+    """What a topic's `compression.type` asks for."""
+
+    codec: Codec
+    level: int | None = None
+    """None: the codec's own default."""
 
 
 class CorruptBatch(BrokerError):  # noqa: N818 - named for what the caller has in hand
@@ -43,6 +52,9 @@ _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK_BYTES = 32 * 1024
 _BLOCK_LENGTH = struct.Struct(">i")
 
+_GZIP_LEVEL_DEFAULT = -1
+_LZ4_LEVEL_DEFAULT = 9
+_LZ4_LEVEL_FAST = 1
 _GZIP_WBITS = 16 + zlib.MAX_WBITS
 _FIRST_GUESS_BYTES_MIN = 64 * 1024
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -51,17 +63,18 @@ _ZSTD_WINDOW_BYTES_MAX = 128 << 20
 _OUTPUT_FULL = "failed to write whole buffer"
 
 
-def compress(codec: int, data: Buffer) -> bytes:
+def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
+    """`level` is Kafka's `compression.<codec>.level`; None and its defaults are the codec's own default."""
     if codec == Codec.NONE:
         return bytes(data)
     if codec == Codec.GZIP:
-        return bytes(cramjam.gzip.compress(data))
+        return bytes(cramjam.gzip.compress(data, level=None if level == _GZIP_LEVEL_DEFAULT else level))
     if codec == Codec.SNAPPY:
         return _compress_xerial(memoryview(data))
     if codec == Codec.LZ4:
-        return _compress_lz4(data)
+        return _compress_lz4(data, level)
     if codec == Codec.ZSTD:
-        return bytes(cramjam.zstd.compress(data))
+        return bytes(cramjam.zstd.compress(data, level=level))
     raise BrokerError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"unknown compression codec {codec}")
 
 
@@ -73,9 +86,12 @@ def _compress_xerial(data: memoryview) -> bytes:
     return b"".join(parts)
 
 
-def _compress_lz4(data: Buffer) -> bytes:
+def _compress_lz4(data: Buffer, level: int | None) -> bytes:
+    # Kafka takes its default, 9, as a word for the fast compressor; every other level is the slow one's.
+    if level is None or level == _LZ4_LEVEL_DEFAULT:
+        level = _LZ4_LEVEL_FAST
     # The one-call form links its blocks, which Java's reader refuses.
-    compressor = cramjam.lz4.Compressor(content_checksum=False, block_linked=False)
+    compressor = cramjam.lz4.Compressor(level=level, content_checksum=False, block_linked=False)
     compressor.compress(bytes(data))
     return bytes(compressor.finish())
 

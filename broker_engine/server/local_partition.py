@@ -33,6 +33,8 @@ from broker_engine.partition.core import (
     PartitionSettings,
 )
 from broker_engine.records.batch import ProduceLimits, check_produced, parse_header
+from broker_engine.records.compression import Codec, StoredCompression
+from broker_engine.records.recompress import as_stored
 from broker_engine.server.acks import OnAcked
 from broker_engine.server.fetch_waiter import FetchWaiter
 
@@ -161,6 +163,7 @@ class LocalPartition:
                 self.log_start_offset,
                 record_count=0,
             )
+        records, header = as_stored(records, header, self._limits)
         append_time_ms = now_ms if self._limits.uses_log_append_time else None
         result = self.log.append(
             records, header, leader_epoch=self.core.leader_epoch, log_append_time_ms=append_time_ms
@@ -329,7 +332,23 @@ def produce_limits(config: TopicConfig) -> ProduceLimits:
         uses_log_append_time=config.uses_log_append_time,
         timestamp_before_ms_max=config.message_timestamp_before_max_ms,
         timestamp_after_ms_max=config.message_timestamp_after_max_ms,
+        stored_as=stored_compression(config),
     )
+
+
+def stored_compression(config: TopicConfig) -> StoredCompression | None:
+    match config.compression_type:
+        case "uncompressed":
+            return StoredCompression(Codec.NONE)
+        case "gzip":
+            return StoredCompression(Codec.GZIP, config.compression_gzip_level)
+        case "snappy":
+            return StoredCompression(Codec.SNAPPY)
+        case "lz4":
+            return StoredCompression(Codec.LZ4, config.compression_lz4_level)
+        case "zstd":
+            return StoredCompression(Codec.ZSTD, config.compression_zstd_level)
+    return None  # producer
 
 
 def log_config(config: TopicConfig) -> LogConfig:
