@@ -16,7 +16,7 @@ def make_partition_dir(files: Files, directory: str, *, was_durable: bool) -> li
     Where nothing inside is known to be durable, that may be any: who made them may have died before the sync.
     """
     files.make_dirs(directory)
-    return [] if was_durable else parents_of(directory)
+    return [] if was_durable else [directory, *parents_of(directory)]
 
 
 def parents_of(directory: str) -> list[str]:

@@ -93,7 +93,7 @@ def test_the_directory_of_a_process_that_died_too_soon_is_synced_by_the_next() -
 
 def test_the_first_flush_covers_directories_that_somebody_else_made() -> None:
     disk = SimDisk()
-    LogHarness(disk)
+    LogHarness(disk).log.start_epoch(0)
     disk.kill()
     survivor = LogHarness(disk)
     survivor.append(b"promised")
