@@ -98,7 +98,7 @@ pipeline-demo: $(VENV)/.base pipelines ## a Spark job that counts a topic's reco
 
 # -- check ----------------------------------------------------------------------------------------
 
-.PHONY: check fmt test test-all bench
+.PHONY: check fmt test test-all bench crash-images
 check: $(VENV)/.dev frontend/node_modules/.stamp ## lint, types, import walls
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -121,6 +121,9 @@ test: system $(TEST_PARTS) check ## what CI runs: checks, then every test that i
 
 test-all: system $(TEST_PARTS) check ## everything, the slow ones too
 	@$(BIN)/python -m pytest
+
+crash-images: $(VENV)/.base ## boot a log on every disk that a crash leaves of a workload (minutes)
+	@$(BIN)/python -m broker_engine.simulator.crash_images $(ARGS)
 
 bench: $(VENV)/.dev kafka-peer ## Highwater beside Apache Kafka: ratios, a table, a picture (ARGS=--quick: five minutes)
 	@$(BIN)/python -m benchmarks $(ARGS)

@@ -66,6 +66,12 @@ class DiskFaults:
     def misdirect_next_read(self) -> None:
         self._is_next_read_misdirected = True
 
+    def forget(self) -> None:
+        """What was planned and has not happened."""
+        self._planned.clear()
+        self._short_write_bytes = None
+        self._is_next_read_misdirected = False
+
     def before(self, call: DiskCall, path: str) -> None:
         """Every call of the disk comes through here first."""
         for planned in self._due(call):

@@ -1,7 +1,7 @@
 """SimDisk: the engine's file interface on a disk that crashes, fails, fills up and rots, all by one seed.
 
 `kill` ends the process: what it wrote stays, its handles are dead. `lose_power` also takes what was not synced, as far
-as `Survival` says. `image` answers a second disk as it would be found after such a crash and leaves this one alone.
+as `Survival` says. `killed` and `image` answer a second disk, as the next process would find it, and leave this one be.
 
 Why beside MemoryFiles: that one knows a file's synced and its present bytes, nothing of the steps between, which is
 all that unit tests of the log need; here the ordered steps are the point, of files and of names.
@@ -124,6 +124,12 @@ class SimDisk:
         """As the disk would be found if power failed now."""
         found = SimDisk(now_ms=self.now_ms)
         found.names = Names(self._after(survival))
+        return found
+
+    def killed(self) -> SimDisk:
+        """As the next process would find it if this one died now, with everything still pending that is."""
+        found = SimDisk(now_ms=self.now_ms)
+        found.names = self.names.copy()
         return found
 
     def _after(self, survival: Survival) -> Directory:

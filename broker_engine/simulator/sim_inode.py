@@ -47,6 +47,13 @@ class Inode:
         """All operations ever; the last of them are pending."""
         self.modified_ms = modified_ms
 
+    def copy(self) -> Inode:
+        twin = Inode(self.durable, modified_ms=self.modified_ms)
+        twin.data = self.data if isinstance(self.data, bytes) else bytes(self.data)
+        twin.pending = list(self.pending)
+        twin.operation_count = self.operation_count
+        return twin
+
     def append(self, data: bytes, now_ms: int) -> None:
         self._note(Write(len(self.data), data), now_ms)
         self._mutable().extend(data)

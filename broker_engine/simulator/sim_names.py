@@ -66,6 +66,20 @@ class Names:
                 _edit(edit.directory.durable, edit.name, edit.node)
         self.pending = kept[::-1]
 
+    def copy(self) -> Names:
+        """The same tree with the same changes pending, of other directories and other inodes."""
+        twins: dict[int, Node] = {}
+        root = _twin(self.root, twins)
+        assert isinstance(root, Directory)
+        copied = Names(root)
+        copied.pending = [
+            tuple(
+                Edit(_directory_twin(edit, twins), edit.name, edit.node and _twin(edit.node, twins)) for edit in change
+            )
+            for change in self.pending
+        ]
+        return copied
+
     def after_loss(self, survivors: Sequence[bool]) -> Directory:
         """The root of a tree in which, of the pending changes, those marked were carried out. Inodes are shared."""
         images: dict[int, Directory] = {}
@@ -81,6 +95,23 @@ def _edit(entries: dict[str, Node], name: str, node: Node | None) -> None:
         entries.pop(name, None)
     else:
         entries[name] = node
+
+
+def _twin(node: Node, twins: dict[int, Node]) -> Node:
+    if id(node) not in twins:
+        if isinstance(node, Inode):
+            twins[id(node)] = node.copy()
+        else:
+            directory = twins[id(node)] = Directory()
+            directory.entries = {name: _twin(inner, twins) for name, inner in node.entries.items()}
+            directory.durable = {name: _twin(inner, twins) for name, inner in node.durable.items()}
+    return twins[id(node)]
+
+
+def _directory_twin(edit: Edit, twins: dict[int, Node]) -> Directory:
+    directory = _twin(edit.directory, twins)
+    assert isinstance(directory, Directory)
+    return directory
 
 
 def _copy(directory: Directory, names: dict[int, dict[str, Node]], images: dict[int, Directory]) -> Directory:

@@ -102,3 +102,23 @@ def _fits(change: NameChange, room: dict[int, int]) -> bool:
     for edit in change:
         room[id(edit.directory)] = room[id(edit.directory)] - 1 if is_kept else 0
     return is_kept
+
+
+class Torn:
+    """The last write of one file got only so far; what else survives, another survival says."""
+
+    def __init__(self, others: Survival, inode: Inode, kept_bytes: int) -> None:
+        self._others = others
+        self._inode = inode
+        self._kept_bytes = kept_bytes
+
+    def content_of(self, inode: Inode) -> bytes:
+        if inode is not self._inode:
+            return self._others.content_of(inode)
+        last = inode.pending[-1]
+        assert isinstance(last, Write), "only a write can be torn"
+        torn = Write(last.position, last.data[: self._kept_bytes])
+        return apply_operations(inode.durable, [*inode.pending[:-1], torn])
+
+    def names_of(self, pending: Sequence[NameChange]) -> list[bool]:
+        return self._others.names_of(pending)

@@ -195,3 +195,18 @@ def test_the_same_seed_breaks_the_same_things() -> None:
 
     assert story(7) == story(7)
     assert len({story(seed)[1] for seed in range(5)}) > 1
+
+
+def test_a_killed_copy_still_has_everything_to_lose() -> None:
+    disk = disk_with_a_synced_file()
+    disk.open("d/f").append([b", not synced"])
+    disk.rename("d/f", "d/g")
+    copy = disk.killed()
+    assert copy.read_small("d/g") == b"safe, not synced"
+    copy.unlink("d/g")
+    copy.sync_dir("d")
+    assert copy.image(KeepSynced()).list_dir("d") == []
+    assert disk.image(KeepSynced()).read_small("d/f") == b"safe", "the first disk is as it was"
+    again = disk.killed()
+    again.open("d/g").sync()
+    assert again.image(KeepSynced()).read_small("d/f") == b"safe, not synced"
