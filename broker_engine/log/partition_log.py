@@ -17,7 +17,7 @@ from uuid import UUID
 
 from broker_engine.clock import Clock
 from broker_engine.errors import BrokerError, ErrorCode
-from broker_engine.log.checkpoints import EPOCHS_FILE
+from broker_engine.log.checkpoints import EPOCHS_FILE, EpochCache
 from broker_engine.log.compactable_log import CompactableLog
 from broker_engine.log.config import LogConfig
 from broker_engine.log.damage import QUARANTINE_FILE, format_holes
@@ -66,17 +66,19 @@ class PartitionLog(CompactableLog):
         with storage_errors():
             was_durable = bool(recovery_point) and files.exists(directory)
             changed_dirs = make_partition_dir(files, directory, was_durable=was_durable)
+            is_new = not files.list_dir(directory)
             check_topic_id(files, directory, topic_id)
-            loaded = load_log(files, directory, config, recovery_point=recovery_point)
+            # Nobody has to look into an empty directory five times.
+            fresh = LoadedLog([], EpochCache()) if is_new else None
+            loaded = fresh or load_log(files, directory, config, recovery_point=recovery_point)
             if not loaded.segments or loaded.ends_in_hole:
                 base_offset = loaded.segments[-1].end_offset if loaded.segments else log_start_offset
                 loaded.segments.append(create_segment(files, directory, base_offset, clock.now_ms()))
                 changed_dirs.append(directory)
             log = cls(files, directory, config, clock, loaded)
             log.log_start_offset = min(max(log.log_start_offset, log_start_offset), log.log_end_offset)
-            if log._snapshots.remove_above(log.log_end_offset):
-                files.sync_dir(directory)
-            log._snapshots.remove_strays(log._bases)
+            if not is_new:
+                log._remove_useless_snapshots()
             log._unsynced_dirs = dict.fromkeys(changed_dirs)
             if loaded.have_epochs_changed:
                 log._write_epochs()
@@ -174,6 +176,19 @@ class PartitionLog(CompactableLog):
         self._bases.append(new.base_offset)
         self._unsynced_dirs[self.directory] = None
         return new
+
+    def _remove_useless_snapshots(self) -> None:
+        if self._snapshots.remove_above(self.log_end_offset):
+            self._files.sync_dir(self.directory)
+        self._snapshots.remove_strays(self._bases)
+
+    def unsynced_parents(self) -> list[str]:
+        """Directories above ours in which names of ours are not durable yet."""
+        return [path for path in self._unsynced_dirs if path != self.directory]
+
+    def note_dir_synced(self, path: str) -> None:
+        """The caller synced a directory for many logs at once: names of ours in it are durable."""
+        self._unsynced_dirs.pop(path, None)
 
     def _write_snapshot(self) -> None:
         if self.pack_producers is not None:
@@ -330,9 +345,11 @@ class PartitionLog(CompactableLog):
         """Write the caches and let go of the files. Does not sync records: flush before, if that matters."""
         if not self.is_offline and not self.is_closed:
             active = self._segments[-1]
-            # Half an index of one entry is none: small logs, which may be many, stop without a sync.
-            active.seal(is_durable=active.time_index.entry_count > 0)
-            self._write_snapshot()
+            if active.size_bytes:
+                # Half an index of one entry is none: small logs, which may be many, stop without a sync.
+                active.seal(is_durable=active.time_index.entry_count > 0)
+            if self.log_end_offset:
+                self._write_snapshot()
         self.is_closed = True
         self._close_segments()
 

@@ -48,10 +48,10 @@ def discard(files: Files, directory: str, base_offset: int) -> None:
 def complete_swaps(files: Files, directory: str) -> None:
     """At start: finish what a crash, of ours or of Kafka, interrupted. Indexes are left to be rebuilt."""
     names = files.list_dir(directory)
-    for name in names:
-        if name.endswith(LOG_SUFFIX + SWAP_SUFFIX):
-            _complete(files, directory, int(name.partition(".")[0]))
-    for name in files.list_dir(directory):
+    swaps = [name for name in names if name.endswith(LOG_SUFFIX + SWAP_SUFFIX)]
+    for name in swaps:
+        _complete(files, directory, int(name.partition(".")[0]))
+    for name in files.list_dir(directory) if swaps else names:
         if name.endswith((SWAP_SUFFIX, CLEANED_SUFFIX)):
             files.unlink(f"{directory}/{name}")
 

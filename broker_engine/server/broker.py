@@ -385,7 +385,7 @@ class Broker:
         if self._failure is None and self._is_serving:
             await self._upkeep.write_high_watermarks()
             await self._upkeep.write_recovery_points()
-            self.partitions.close_all()
+            await self.partitions.close_all()
             self._data_dir.write_clean_marker(self.broker_epoch)
             log.info("stopped cleanly: everything is on disk")
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 from uuid import UUID
 
 from broker_engine.clock import Clock, Randomness
@@ -25,9 +26,14 @@ from broker_engine.server.local_partition import LocalPartition, log_config, par
 
 log = logging.getLogger(__name__)
 
-OPEN_CONCURRENCY = 8
+OPEN_THREAD_COUNT = 4
+OPEN_CHUNK_SIZE = 64
+"""Logs that a thread opens or closes in one go: a hop between threads costs as much as opening a log."""
+SHARED_SYNC_MIN = 16
 
 PartitionKey = tuple[UUID, int]
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(slots=True)
@@ -95,11 +101,11 @@ class Partitions:
                     self._update(local, config)
                 elif self._node_id in state.replicas:
                     wanted.append(_Wanted(topic, index, state, config))
-        gate = asyncio.Semaphore(OPEN_CONCURRENCY)
-        for local in await asyncio.gather(*(self._open_one(each, gate) for each in wanted)):
-            if local is not None:
-                self._by_key[local.topic_id, local.index] = local
-                self._note_changed(local)
+        opened = await in_threads(self._open_several, wanted)
+        await asyncio.to_thread(self._sync_parents, opened)
+        for local in opened:
+            self._by_key[local.topic_id, local.index] = local
+            self._note_changed(local)
 
     async def retire_removed(self, old: MetadataImage, new: MetadataImage) -> None:
         """Close and delete the logs of topics that are gone. Their directories have other names when this returns."""
@@ -117,10 +123,9 @@ class Partitions:
         if has_removed and self.after_removal is not None:
             await self.after_removal()
 
-    def close_all(self) -> None:
+    async def close_all(self) -> None:
         """For a clean stop, after everything was flushed."""
-        for local in self._by_key.values():
-            local.log.close()
+        await in_threads(_close_several, list(self._by_key.values()))
 
     def _note_changed(self, local: LocalPartition) -> None:
         self.changed[local] = None
@@ -131,14 +136,28 @@ class Partitions:
     def _update(self, local: LocalPartition, config: TopicConfig) -> None:
         local.configure(config, partition_settings(config, self._config.producer_id_expiration_ms))
 
-    async def _open_one(self, wanted: _Wanted, gate: asyncio.Semaphore) -> LocalPartition | None:
-        async with gate:
+    def _open_several(self, wanted: Sequence[_Wanted]) -> list[LocalPartition]:
+        opened = []
+        for each in wanted:
             try:
-                return await asyncio.to_thread(self._open, wanted)
+                opened.append(self._open(each))
             except BrokerError as error:
                 # One bad log must not keep the others from serving: it answers as a partition without a leader here.
-                log.error("cannot open %s-%d: %s", wanted.topic.name, wanted.index, error)
-                return None
+                log.error("cannot open %s-%d: %s", each.topic.name, each.index, error)
+        return opened
+
+    def _sync_parents(self, opened: Sequence[LocalPartition]) -> None:
+        """Once for all of them, or every log would sync the data directory with its first flush."""
+        parents: dict[str, list[PartitionLog]] = {}
+        for local in opened:
+            for path in local.log.unsynced_parents():
+                parents.setdefault(path, []).append(local.log)
+        for path, logs in parents.items():
+            if len(logs) < SHARED_SYNC_MIN:
+                continue  # each log does it itself, with its first flush
+            self._files.sync_dir(path)
+            for each in logs:
+                each.note_dir_synced(path)
 
     def _open(self, wanted: _Wanted) -> LocalPartition:
         """In a thread: scans, syncs, replays the producers' state."""
@@ -199,6 +218,24 @@ class Partitions:
             local.log.delete(renamed_to=renamed_to)
         except OSError as error:
             log.error("cannot delete the files of %s-%d: %s", local.name, local.index, error)
+
+
+def _close_several(partitions: Sequence[LocalPartition]) -> list[None]:
+    for local in partitions:
+        local.log.close()
+    return []
+
+
+async def in_threads(work: Callable[[Sequence[T]], list[R]], items: Sequence[T]) -> list[R]:
+    """All results, in the order of their items; a few threads, in chunks that are worth the way."""
+    gate = asyncio.Semaphore(OPEN_THREAD_COUNT)
+
+    async def run(chunk: Sequence[T]) -> list[R]:
+        async with gate:
+            return await asyncio.to_thread(work, chunk)
+
+    chunks = [items[start : start + OPEN_CHUNK_SIZE] for start in range(0, len(items), OPEN_CHUNK_SIZE)]
+    return [result for results in await asyncio.gather(*map(run, chunks)) for result in results]
 
 
 def _changed_topics(old: MetadataImage, new: MetadataImage) -> Iterable[TopicImage]:
