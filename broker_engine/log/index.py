@@ -15,6 +15,7 @@ from broker_engine.log.file_seam import FileHandle, Files
 OFFSET_ENTRY = struct.Struct(">ii")
 TIME_ENTRY = struct.Struct(">qi")
 _BLOCK_ENTRIES = 256
+_BELOW_ALL_KEYS = -(1 << 63) - 1
 
 Entry = tuple[int, int]
 
@@ -34,12 +35,18 @@ class Index(Protocol):
 class GrowingIndex:
     """In memory, already packed as in the file."""
 
-    __slots__ = ("_entry", "_packed")
+    __slots__ = ("_entry", "_last_key", "_packed")
 
     def __init__(self, entry: struct.Struct, packed: bytes = b"") -> None:
         assert len(packed) % entry.size == 0
         self._entry = entry
         self._packed = bytearray(packed)
+        self._note_last()
+
+    def _note_last(self) -> None:
+        """Kept beside the bytes: a recovery scan asks for it at every entry."""
+        last = self.last
+        self._last_key = _BELOW_ALL_KEYS if last is None else last[0]
 
     @property
     def entry_count(self) -> int:
@@ -50,9 +57,9 @@ class GrowingIndex:
         return _entry_at(self._packed, self._entry, self.entry_count - 1) if self._packed else None
 
     def append(self, key: int, value: int) -> None:
-        last = self.last
-        if last is None or key > last[0]:
+        if key > self._last_key:
             self._packed += self._entry.pack(key, value)
+            self._last_key = key
 
     def floor(self, key: int) -> Entry | None:
         last = self.last
@@ -64,8 +71,9 @@ class GrowingIndex:
         """Forget entries with a key, or a value, at or above the given one."""
         while (last := self.last) is not None:
             if not ((key is not None and last[0] >= key) or (value is not None and last[1] >= value)):
-                return
+                break
             del self._packed[-self._entry.size :]
+        self._note_last()
 
     def pack(self) -> bytes:
         return bytes(self._packed)

@@ -34,6 +34,43 @@ class ScannedBatch(NamedTuple):
         return self.position + self.header.size_bytes
 
 
+class Window:
+    """A stretch of a file in memory, moved along as batches are asked for."""
+
+    __slots__ = ("_handle", "_verify", "_window_bytes", "end", "start", "view")
+
+    def __init__(self, handle: Readable, *, verify: bool) -> None:
+        self._handle = handle
+        self._verify = verify
+        self._window_bytes = _VERIFY_WINDOW_BYTES if verify else _HEADER_WINDOW_BYTES
+        self.view = memoryview(b"")
+        self.start = self.end = 0
+
+    def batch_at(self, position: int, end: int) -> BatchHeader | None:
+        """The header of a whole, sane batch between these positions; with `verify` one whose CRC agrees."""
+        if position + HEADER_SIZE_BYTES > end or not self._holds(position, HEADER_SIZE_BYTES):
+            return None
+        header = parse_header(self.view, position - self.start)
+        if not _is_sane(header, end - position):
+            return None
+        if self._verify:
+            size_bytes = header.batch_length + LOG_OVERHEAD_BYTES
+            if not self._holds(position, size_bytes):
+                return None
+            at = position - self.start
+            if crc32c(self.view[at + CRC_START : at + size_bytes]) != header.crc:
+                return None
+        return header
+
+    def _holds(self, position: int, size_bytes: int) -> bool:
+        """Reads on where needed. False: the file is shorter than it was."""
+        if self.start <= position and position + size_bytes <= self.end:
+            return True
+        self.view = memoryview(self._handle.pread(max(self._window_bytes, size_bytes), position))
+        self.start, self.end = position, position + len(self.view)
+        return len(self.view) >= size_bytes
+
+
 def scan_batches(
     handle: Readable, start: int, end: int | None = None, *, verify: bool = False
 ) -> Iterator[ScannedBatch]:
@@ -42,31 +79,10 @@ def scan_batches(
     With `verify` a batch counts as sane only if its CRC agrees, and whole batches are read instead of headers.
     """
     end = handle.size_bytes if end is None else end
-    window_bytes = _VERIFY_WINDOW_BYTES if verify else _HEADER_WINDOW_BYTES
-    window, window_start, window_end, position = memoryview(b""), start, start, start
-    while position + HEADER_SIZE_BYTES <= end:
-        if position + HEADER_SIZE_BYTES > window_end:
-            window, window_start = memoryview(handle.pread(window_bytes, position)), position
-            window_end = position + len(window)
-            if len(window) < HEADER_SIZE_BYTES:
-                return  # the file is shorter than it was
-        at = position - window_start
-        header = parse_header(window, at)
-        size_bytes = header.batch_length + LOG_OVERHEAD_BYTES
-        if not _is_sane(header, end - position):
-            return
-        if verify:
-            if position + size_bytes > window_end:
-                window, window_start, at = (
-                    memoryview(handle.pread(max(window_bytes, size_bytes), position)),
-                    position,
-                    0,
-                )
-                window_end = position + len(window)
-            if crc32c(window[at + CRC_START : at + size_bytes]) != header.crc:
-                return
+    window, position = Window(handle, verify=verify), start
+    while (header := window.batch_at(position, end)) is not None:
         yield ScannedBatch(position, header)
-        position += size_bytes
+        position += header.batch_length + LOG_OVERHEAD_BYTES
 
 
 def find_batch(handle: Readable, start: int, offset: int) -> ScannedBatch | None:

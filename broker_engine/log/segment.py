@@ -11,6 +11,7 @@ from broker_engine.log.config import LogConfig
 from broker_engine.log.damage import Hole
 from broker_engine.log.file_seam import FileHandle, Files
 from broker_engine.log.index import OFFSET_ENTRY, TIME_ENTRY, GrowingIndex, Index, StoredIndex
+from broker_engine.log.plain_run import RunState
 from broker_engine.log.scan import ScannedBatch, find_batch, scan_batches
 from broker_engine.log.txn_index import TransactionIndex
 from broker_engine.records.header import NO_TIMESTAMP, BatchHeader
@@ -108,6 +109,17 @@ class Segment:
         self._bytes_since_entry += header.size_bytes
         self.end_offset = header.base_offset + header.last_offset_delta + 1
 
+    def observe_run(self, state: RunState, size_bytes: int) -> None:
+        """At recovery: take note of ordinary batches (plain_run) none of which gets an index entry."""
+        self.max_timestamp = MaxTimestamp(state.max_timestamp, state.max_timestamp_offset)
+        self.newest_ms = max(self.newest_ms, min(state.max_timestamp, self.created_ms))
+        self._bytes_since_entry += size_bytes
+        self.end_offset = state.end_offset
+
+    def bytes_to_entry(self, index_interval_bytes: int) -> int:
+        """How much more fits before a batch gets an index entry; negative if the next one does."""
+        return index_interval_bytes - self._bytes_since_entry
+
     def _add_index_entries(self, position: int, header: BatchHeader) -> None:
         assert isinstance(self.offset_index, GrowingIndex), "only the active segment grows"
         self.offset_index.append(header.last_offset - self.base_offset, position)
@@ -116,8 +128,9 @@ class Segment:
 
     def add_last_time_entry(self) -> None:
         """The time index ends with the highest timestamp there is."""
-        if self.max_timestamp.timestamp != NO_TIMESTAMP and isinstance(self.time_index, GrowingIndex):
-            self.time_index.append(self.max_timestamp.timestamp, self.max_timestamp.offset - self.base_offset)
+        timestamp, offset = self.max_timestamp
+        if timestamp != NO_TIMESTAMP and isinstance(self.time_index, GrowingIndex):
+            self.time_index.append(timestamp, offset - self.base_offset)
 
     def seal(self, *, is_durable: bool = False) -> None:
         """No more appends: write the indexes to their files. Failing that they stay in memory; they are caches.

@@ -13,19 +13,19 @@ from broker_engine.log.config import LogConfig
 from broker_engine.log.damage import Hole, find_next_batch
 from broker_engine.log.file_seam import Files
 from broker_engine.log.index import OFFSET_ENTRY, TIME_ENTRY, GrowingIndex, StoredIndex
-from broker_engine.log.scan import scan_batches
+from broker_engine.log.plain_run import UNUSUAL_BITS, RunLimits, RunState, pass_plain_batches
+from broker_engine.log.scan import Window, scan_batches
 from broker_engine.log.segment import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
+    RELATIVE_OFFSET_MAX,
     TIME_INDEX_SUFFIX,
     TXN_INDEX_SUFFIX,
     MaxTimestamp,
     Segment,
     segment_path,
 )
-from broker_engine.records.header import CONTROL_BIT, DELETE_HORIZON_BIT, LOG_OVERHEAD_BYTES, BatchHeader
-
-_UNUSUAL_BITS = CONTROL_BIT | DELETE_HORIZON_BIT
+from broker_engine.records.header import LOG_OVERHEAD_BYTES, BatchHeader
 
 
 class SegmentRecovery:
@@ -88,22 +88,43 @@ class SegmentRecovery:
     def _scan(self, position: int) -> int:
         """Take in batches from `position`; where the first one that does not fit begins, or the file ends.
 
-        A crash leaves gigabytes to this loop: what is rare is told from what is not by one comparison each.
+        A crash leaves gigabytes to this loop: ordinary batches are passed many at a time, the rest one by one.
         """
         segment = self.segment
         append_ms, interval_bytes = segment.created_ms, self._config.index_interval_bytes
-        for position_now, header in scan_batches(segment.handle, position, verify=True):
-            if not segment.has_room_for(header) or header.partition_leader_epoch < self._epoch:
-                return position_now
-            if header.attributes & _UNUSUAL_BITS or header.record_count <= header.last_offset_delta:
-                self._note_unusual(header)
-            if header.base_offset > segment.end_offset and self._epoch >= 0:
-                self.has_gaps = True
-            if header.partition_leader_epoch != self._epoch:
-                self._note_epoch(header, is_first=position_now == 0)
-            segment.observe(position_now, header, append_ms=append_ms, index_interval_bytes=interval_bytes)
-            position = position_now + header.batch_length + LOG_OVERHEAD_BYTES
+        window, end = Window(segment.handle, verify=True), segment.size_bytes
+        while (header := window.batch_at(position, end)) is not None and self._fits(header):
+            self._note_exceptions(header, is_first=position == 0)
+            segment.observe(position, header, append_ms=append_ms, index_interval_bytes=interval_bytes)
+            position = self._pass_plain(window, position + header.batch_length + LOG_OVERHEAD_BYTES)
         return position
+
+    def _fits(self, header: BatchHeader) -> bool:
+        return self.segment.has_room_for(header) and header.partition_leader_epoch >= self._epoch
+
+    def _pass_plain(self, window: Window, position: int) -> int:
+        """Behind a batch that was taken in: past the ordinary ones that are in memory and get no index entry."""
+        segment = self.segment
+        limits = RunLimits(
+            leader_epoch=self._epoch,
+            last_offset_max=segment.base_offset + RELATIVE_OFFSET_MAX,
+            timestamp_max=segment.created_ms,
+            size_bytes_max=segment.bytes_to_entry(self._config.index_interval_bytes),
+        )
+        state = RunState(segment.end_offset, *segment.max_timestamp)
+        end, state = pass_plain_batches(window.view, position - window.start, state, limits)
+        size_bytes = end + window.start - position
+        if size_bytes:
+            segment.observe_run(state, size_bytes)
+        return position + size_bytes
+
+    def _note_exceptions(self, header: BatchHeader, *, is_first: bool) -> None:
+        if header.attributes & UNUSUAL_BITS or header.record_count <= header.last_offset_delta:
+            self._note_unusual(header)
+        if header.base_offset > self.segment.end_offset and self._epoch >= 0:
+            self.has_gaps = True
+        if header.partition_leader_epoch != self._epoch:
+            self._note_epoch(header, is_first=is_first)
 
     def _note_unusual(self, header: BatchHeader) -> None:
         is_covered = not self._is_verifying_all and header.base_offset < self._recovery_point
