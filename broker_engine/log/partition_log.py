@@ -75,6 +75,8 @@ class PartitionLog(CompactableLog):
                 base_offset = loaded.segments[-1].end_offset if loaded.segments else log_start_offset
                 loaded.segments.append(create_segment(files, directory, base_offset, clock.now_ms()))
                 changed_dirs.append(directory)
+            elif loaded.segments[-1].base_offset >= (recovery_point or 0):
+                changed_dirs.append(directory)  # no flush since the last segment was made: its name may not be durable
             log = cls(files, directory, config, clock, loaded)
             log.log_start_offset = min(max(log.log_start_offset, log_start_offset), log.log_end_offset)
             if not is_new:

@@ -115,7 +115,8 @@ class _Loader:
 
     def _load_trusted(self, base: int, next_base: int | None) -> bool:
         """A sealed segment below the recovery point with indexes that make sense is not looked at any further."""
-        if next_base is None or next_base > self._recovery_point:
+        # At the recovery point itself: the flush that reached it may have come before the indexes were written.
+        if next_base is None or next_base >= self._recovery_point:
             return False
         segment = open_segment(self._files, self._directory, base)
         offset_index, time_index = stored_indexes(segment, self._files)

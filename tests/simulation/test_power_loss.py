@@ -101,3 +101,37 @@ def test_the_first_flush_covers_directories_that_somebody_else_made() -> None:
     survivor.files = disk.image(KeepSynced())
     survivor.open()
     assert survivor.values() == [b"promised"]
+
+
+def test_a_segment_begun_by_a_process_that_died_is_synced_by_name() -> None:
+    disk = SimDisk()
+    harness = LogHarness(disk)
+    harness.append(b"before")
+    durable = harness.flush()
+    harness.log.roll()
+    disk.kill()
+    harness.open(recovery_point=durable)
+    harness.append(b"after")
+    harness.flush()
+    harness.files = disk.image(KeepSynced())
+    harness.open(recovery_point=durable)
+    assert harness.values() == [b"before", b"after"]
+
+
+def test_indexes_written_after_the_last_flush_are_not_trusted_by_the_next_process() -> None:
+    disk = SimDisk()
+    harness = LogHarness(disk, SMALL_SEGMENTS)
+    start_ms = harness.clock.now_ms()
+    for number, value in enumerate(numbered(10)):
+        harness.append(value, timestamp_ms=start_ms + number)
+    durable = harness.flush()
+    harness.log.roll()
+    disk.kill()
+    harness.open(recovery_point=durable)
+    harness.append(b"more", timestamp_ms=start_ms + 10)
+    durable = harness.flush()
+    for seed in range(60):
+        harness.files = disk.image(KeepRandom(Random(seed)))
+        found = harness.open(recovery_point=durable).find_by_timestamp(start_ms + 9, durable)
+        assert found is not None
+        assert found.offset == 9, f"seed {seed}"
