@@ -71,8 +71,14 @@ def chosen_scenarios(options: Options) -> list[Scenario]:
 def _chosen_rows(rows: Sequence[Row], options: Options) -> tuple[Row, ...]:
     """`--rows` names rows, or the beginnings of their names."""
     if options.keys:
-        return tuple(row for row in rows if any(row.key.startswith(key) for key in options.keys))
+        return tuple(row for row in rows if any(_is_named(row, key) for key in options.keys))
     return tuple(row for row in rows if row.is_quick or not options.is_quick)
+
+
+def _is_named(row: Row, key: str) -> bool:
+    """`partitions-1000` is a row of its own, though also the beginning of another."""
+    is_whole_name = any(other.key == key for scenario in SCENARIOS for other in scenario.rows)
+    return row.key == key or (not is_whole_name and row.key.startswith(key))
 
 
 def run(options: Options) -> Measurements:
@@ -81,11 +87,15 @@ def run(options: Options) -> Measurements:
         rounds = min(options.rounds, scenario.rounds_max)
         for number in range(1, rounds + 1):
             for side in options.sides:
-                rows = [row for row in scenario.rows if side in row.sides]
+                rows = [row for row in scenario.rows if side in _sides_of(row, options)]
                 if rows or not scenario.rows:
                     print(f"-- {scenario.title}: round {number} of {rounds}, {side}", flush=True)
                     _run_side(measurements, options, scenario, rows, side)
     return measurements
+
+
+def _sides_of(row: Row, options: Options) -> tuple[str, ...]:
+    return row.quick_sides if options.is_quick and not options.keys else row.sides
 
 
 def _run_side(measurements: Measurements, options: Options, scenario: Scenario, rows: Sequence[Row], side: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from benchmarks import process
 from benchmarks.loads.rpc import Connection
@@ -21,6 +21,9 @@ from broker_engine.wire.messages.metadata import MetadataRequest, MetadataReques
 START_TIMEOUT_S = 300.0
 STOP_TIMEOUT_S = 120.0
 ADMIN_TIMEOUT_S = 600.0
+ADMIN_REQUEST_TIMEOUT_S = 300.0
+PARTITIONS_PER_REQUEST_MAX = 1_000
+"""Kafka refuses 10,000 in one request; both get them in steps."""
 POLL_S = 0.01
 
 
@@ -121,9 +124,13 @@ class Broker(ABC):
     def create_topic(self, name: str, partition_count: int, *, durability: str = "page-cache") -> float:
         """Seconds until every partition has a leader in the metadata."""
         started = time.perf_counter()
-        topic = NewTopic(name, partition_count, 1, config=self.topic_configs(durability=durability))
-        admin = AdminClient({"log_level": 3, "bootstrap.servers": self.bootstrap, "socket.timeout.ms": 300_000})
-        admin.create_topics([topic], operation_timeout=300, request_timeout=300)[name].result(ADMIN_TIMEOUT_S)
+        configs = self.topic_configs(durability=durability)
+        topic = NewTopic(name, min(partition_count, PARTITIONS_PER_REQUEST_MAX), 1, config=configs)
+        admin = self._admin()
+        admin.create_topics([topic], request_timeout=ADMIN_REQUEST_TIMEOUT_S)[name].result(ADMIN_TIMEOUT_S)
+        for count in range(2 * PARTITIONS_PER_REQUEST_MAX, partition_count + 1, PARTITIONS_PER_REQUEST_MAX):
+            more = admin.create_partitions([NewPartitions(name, count)], request_timeout=ADMIN_REQUEST_TIMEOUT_S)
+            more[name].result(ADMIN_TIMEOUT_S)
         while not self._has_leaders(name, partition_count):
             assert time.perf_counter() - started < ADMIN_TIMEOUT_S, f"{name} has no leaders"
             time.sleep(POLL_S)
@@ -134,8 +141,11 @@ class Broker(ABC):
         return sum(partition.leader_id >= 0 for partition in partitions) == partition_count
 
     def delete_topic(self, name: str) -> None:
-        admin = AdminClient({"log_level": 3, "bootstrap.servers": self.bootstrap})
-        admin.delete_topics([name], request_timeout=120)[name].result(ADMIN_TIMEOUT_S)
+        admin = self._admin()  # its handle must live until the answer is there
+        admin.delete_topics([name], request_timeout=ADMIN_REQUEST_TIMEOUT_S)[name].result(ADMIN_TIMEOUT_S)
+
+    def _admin(self) -> AdminClient:
+        return AdminClient({"log_level": 0, "bootstrap.servers": self.bootstrap, "socket.timeout.ms": 300_000})
 
 
 def free_port() -> int:

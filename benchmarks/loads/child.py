@@ -41,7 +41,7 @@ class Child(Generic[Result]):
         is_ok, value = self._receiver.recv()
         if not is_ok:
             raise RuntimeError(f"a load failed:\n{value}")
-        return value  # type: ignore[no-any-return]
+        return value
 
 
 def run(function: Callable[..., Result], *arguments: Any, **named: Any) -> Result:

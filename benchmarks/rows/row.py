@@ -44,6 +44,7 @@ class Row:
     is_client_bound: bool = False
     """The client uses most of a core: throughput says as much about it as about the broker; read the CPU."""
     sides: tuple[str, ...] = BOTH
+    quick_sides: tuple[str, ...] = BOTH
 
 
 @dataclass(frozen=True, slots=True)
