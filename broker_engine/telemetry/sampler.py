@@ -16,6 +16,11 @@ from broker_engine.telemetry.schema import Key, PartitionRow, Row, encode_key, e
 EncodedRecord = tuple[bytes, bytes]
 
 
+def _is_same(old: Row | None, new: Row) -> bool:
+    """But for the time."""
+    return old is not None and replace(old, at_ms=new.at_ms) == new
+
+
 class Sampler:
     def __init__(self, ticks_per_snapshot: int) -> None:
         self._ticks_per_snapshot = max(1, ticks_per_snapshot)
@@ -33,9 +38,8 @@ class Sampler:
         """One tick: of (key, its turn, row) those that are new, changed, or have their turn."""
         records = []
         for key, turn, row in rows:
-            timeless = replace(row, at_ms=0)
-            if self.is_turn(turn) or self._last.get(key) != timeless:
-                self._last[key] = timeless
+            if self.is_turn(turn) or not _is_same(self._last.get(key), row):
+                self._last[key] = row
                 records.append((encode_key(key), encode_row(row)))
         self._tick += 1
         return records
