@@ -113,7 +113,7 @@ class BrokerConfig:
     log_dir_free_bytes_min: int = knob(
         "log.dir.free.bytes.min", _LONG, None,
         "With fewer bytes free on disk records are refused, while reads and deletes go on; 0 = no floor. Unset: the "
-        "larger of 1 GiB and 5 % of the file system, but at most a quarter of it. Highwater's own.", at_least(0))
+        "smaller of 1 GiB and 5 % of the file system. Highwater's own.", at_least(0))
     log_flush_syncfs: str = knob(
         "log.flush.syncfs", _STRING, "auto", "Whether one syncfs may stand for many fdatasyncs: auto, never or always.",
         one_of("auto", "never", "always"))

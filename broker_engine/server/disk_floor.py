@@ -21,8 +21,6 @@ CHECK_INTERVAL_S = 1.0
 FLOOR_BYTES_DEFAULT = 1 << 30
 FLOOR_PART_DEFAULT = 20
 """One part in so many of the file system: 5 %."""
-FLOOR_PART_MAX = 4
-"""The default never keeps more than one part in four: small file systems can be used as well."""
 _SLACK_PART = 20
 """Writes begin again a twentieth above the floor, so that they do not stop and go."""
 
@@ -74,5 +72,5 @@ class DiskFloor:
 def floor_of(space: DiskSpace, floor_bytes: int | None) -> int:
     if floor_bytes is not None:
         return floor_bytes
-    wanted_bytes = max(FLOOR_BYTES_DEFAULT, space.total_bytes // FLOOR_PART_DEFAULT)
-    return min(wanted_bytes, space.total_bytes // FLOOR_PART_MAX)
+    # The smaller of the two: 5 % of a developer's large and well-filled disk would refuse the very first record.
+    return min(FLOOR_BYTES_DEFAULT, space.total_bytes // FLOOR_PART_DEFAULT)
