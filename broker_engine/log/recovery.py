@@ -62,7 +62,7 @@ def load_log(files: Files, directory: str, config: LogConfig, *, recovery_point:
     loader = _Loader(files, directory, config, stored_epochs, recovery_point)
     loader.load(bases)
     epochs, segments = loader.epochs, loader.segments
-    if stored_epochs is None or loader.are_epochs_doubtful:
+    if stored_epochs is None or loader.are_epochs_doubtful or _is_contradicted(epochs, segments, recovery_point or 0):
         epochs = _rebuild_epochs(segments)
     epochs.truncate_from_end(segments[-1].end_offset)
     _sync_what_may_be_in_the_page_cache(files, directory, segments, recovery_point)
@@ -203,6 +203,26 @@ def _read_epochs(files: Files, directory: str) -> EpochCache | None:
 def _read_holes(files: Files, directory: str) -> dict[int, list[Hole]]:
     path = f"{directory}/{QUARANTINE_FILE}"
     return parse_holes(files.read_small(path)) if files.exists(path) else {}
+
+
+def _is_contradicted(epochs: EpochCache, segments: list[Segment], recovery_point: int) -> bool:
+    """Does a batch above the recovery point tell another story? The checkpoint may be from before a truncation."""
+    for before, entry in pairwise([None, *epochs.entries]):
+        assert entry is not None
+        if not recovery_point <= entry.start_offset < segments[-1].end_offset:
+            continue
+        if _epoch_at(segments, entry.start_offset) != entry.epoch:
+            return True
+        has_batch_before = entry.start_offset > segments[0].base_offset
+        if before and has_batch_before and _epoch_at(segments, entry.start_offset - 1) != before.epoch:
+            return True
+    return False
+
+
+def _epoch_at(segments: list[Segment], offset: int) -> int | None:
+    segment = next((each for each in reversed(segments) if each.base_offset <= offset), segments[0])
+    batch = segment.locate(offset)
+    return batch.header.partition_leader_epoch if batch else None
 
 
 def _rebuild_epochs(segments: list[Segment]) -> EpochCache:

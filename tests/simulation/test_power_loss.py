@@ -135,3 +135,19 @@ def test_indexes_written_after_the_last_flush_are_not_trusted_by_the_next_proces
         found = harness.open(recovery_point=durable).find_by_timestamp(start_ms + 9, durable)
         assert found is not None
         assert found.offset == 9, f"seed {seed}"
+
+
+def test_an_epoch_checkpoint_from_before_a_truncation_is_not_believed() -> None:
+    disk = SimDisk()
+    harness = LogHarness(disk)
+    for epoch, value in ((2, b"a"), (3, b"b"), (4, b"c")):
+        harness.append(value, epoch=epoch)
+    harness.flush()
+    harness.log.truncate_to(1)
+    harness.append(b"d", epoch=4)
+    harness.log.flush_job()  # made, and the power fails before the checkpoint is written
+    harness.append(b"e", epoch=4)
+    for seed in range(60):
+        harness.files = disk.image(KeepRandom(Random(seed)))
+        log = harness.open(recovery_point=1)
+        assert [log.epoch_of(offset) for offset in range(log.log_end_offset)] == [2, 4, 4][: log.log_end_offset]
