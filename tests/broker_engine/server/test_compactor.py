@@ -40,8 +40,11 @@ class CompactedPartition:
         self.harness = LogHarness(DiskFiles(root / name), CONFIG)
         self.name = name
 
-    def local(self) -> LocalPartition:
+    def local(self, *, is_flushed: bool) -> LocalPartition:
+        """As the broker has it: the high watermark at the end, on disk or (page-cache topics) not yet."""
         log = self.harness.log
+        if is_flushed and log.durable_end_offset < log.log_end_offset:
+            self.harness.flush()
         core = PartitionCore(
             leader_epoch=0,
             replicas=(1,),
@@ -74,8 +77,10 @@ class CompactedPartition:
         return [record.offset for record in self.harness.records()]
 
 
-def compactor_of(root: Path, *held: CompactedPartition, bytes_per_s_max: int = 1 << 30) -> Compactor:
-    partitions = cast(Partitions, Held([each.local() for each in held]))
+def compactor_of(
+    root: Path, *held: CompactedPartition, bytes_per_s_max: int = 1 << 30, is_flushed: bool = True
+) -> Compactor:
+    partitions = cast(Partitions, Held([each.local(is_flushed=is_flushed) for each in held]))
     return Compactor(partitions, DiskFiles(root), held[0].harness.clock, bytes_per_s_max=bytes_per_s_max)
 
 
@@ -89,6 +94,13 @@ async def test_logs_are_compacted_and_how_far_is_remembered(tmp_path: Path) -> N
     again = compactor_of(tmp_path, orders)
     await again.compact_all()
     assert again.run_count == 0, "nothing new was written"
+
+
+async def test_what_is_not_on_disk_yet_is_left_alone(tmp_path: Path) -> None:
+    orders = CompactedPartition(tmp_path, "orders")
+    orders.put(b"a", 5)
+    await compactor_of(tmp_path, orders, is_flushed=False).compact_all()
+    assert orders.offsets() == [0, 1, 2, 3, 4]
 
 
 async def test_a_log_that_cannot_be_compacted_is_counted_and_does_not_keep_the_others_from_it(tmp_path: Path) -> None:
