@@ -6,7 +6,6 @@ One owner at a time. What it does: call `flush_job`, run it in a thread, hand it
 then answers KAFKA_STORAGE_ERROR and no file is synced again.
 
 The recovery point and the log's start come in by `open`'s arguments: their checkpoints are the broker's, one for all.
-Left out: recompression to the topic's `compression.type`.
 """
 
 from __future__ import annotations
