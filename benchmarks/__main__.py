@@ -6,6 +6,7 @@ python -m benchmarks [--quick] [--rows a,b] [--rounds N] [--sides highwater] [--
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 import time
@@ -49,6 +50,7 @@ def main() -> int:
     if "kafka" in sides and not kafka.LIBS.is_dir():
         print("Kafka's jars are missing: run `make kafka-peer` first, or measure alone with --sides highwater")
         return 1
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that brokers and data go too
     scale = arguments.scale or (QUICK_SCALE if arguments.quick else 1.0)
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="highwater-bench-", dir=arguments.data_dir) as folder:
