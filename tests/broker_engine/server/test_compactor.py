@@ -40,7 +40,7 @@ class CompactedPartition:
         self.harness = LogHarness(DiskFiles(root / name), CONFIG)
         self.name = name
 
-    def local(self, *, is_flushed: bool) -> LocalPartition:
+    def local(self, *, is_flushed: bool = True) -> LocalPartition:
         """As the broker has it: the high watermark at the end, on disk or (page-cache topics) not yet."""
         log = self.harness.log
         if is_flushed and log.durable_end_offset < log.log_end_offset:
