@@ -136,6 +136,7 @@ def test_ranges_are_those_that_the_product_implements() -> None:
         "ApiVersions": (0, 4),
         "CreatePartitions": (0, 3),
         "CreateTopics": (2, 7),
+        "DeleteRecords": (0, 2),
         "DeleteTopics": (1, 6),
         "DescribeCluster": (0, 2),
         "DescribeConfigs": (1, 4),
