@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import secrets
 import time
 from typing import Protocol
@@ -23,6 +24,10 @@ class Randomness(Protocol):
 
     def token_bytes(self, size_bytes: int) -> bytes: ...
 
+    def unit(self) -> float:
+        """At least 0, below 1: for jitter and other choices that are no secret."""
+        ...
+
 
 class SystemClock:
     def now_ms(self) -> int:
@@ -43,3 +48,6 @@ class SystemRandomness:
 
     def token_bytes(self, size_bytes: int) -> bytes:
         return secrets.token_bytes(size_bytes)
+
+    def unit(self) -> float:
+        return random.random()  # noqa: S311 - jitter, nothing secret

@@ -7,7 +7,6 @@ called `start`.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import Self, TypeVar
@@ -22,7 +21,7 @@ from broker_engine.client.model import FetchedPartition, TopicPartition
 from broker_engine.client.refresher import MetadataRefresher
 from broker_engine.client.stateless import FetchQuery, fetch_once
 from broker_engine.client.tasks import TaskSet
-from broker_engine.clock import Clock, SystemClock
+from broker_engine.clock import Clock, Randomness, SystemClock, SystemRandomness
 from broker_engine.errors import ErrorCode
 from broker_engine.net.sockets import SocketDialer
 from broker_engine.net.stream import Dialer
@@ -32,12 +31,22 @@ R = TypeVar("R", bound=Message)
 
 
 class Client:
-    def __init__(self, config: ClientConfig, *, dialer: Dialer | None = None, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        config: ClientConfig,
+        *,
+        dialer: Dialer | None = None,
+        clock: Clock | None = None,
+        randomness: Randomness | None = None,
+    ) -> None:
         self.config = config
+        self.randomness: Randomness = randomness if randomness is not None else SystemRandomness()
         self.clock: Clock = clock if clock is not None else SystemClock()
         self.metadata = MetadataCache(age_ms_max=config.metadata_age_ms_max)
         self._tasks = TaskSet(f"client {config.client_id}")
-        self.links = Links(config, dialer if dialer is not None else SocketDialer(), self.clock, self._tasks)
+        self.links = Links(
+            config, dialer if dialer is not None else SocketDialer(), self.clock, self._tasks, self.randomness.unit
+        )
         self._refresher = MetadataRefresher(self.links, self.metadata)
         self._is_started = False
 
@@ -122,7 +131,7 @@ class Client:
             failure_count,
             base_ms=self.config.retry_backoff_ms,
             ceiling_ms=self.config.retry_backoff_ms_max,
-            random_unit=random.random,
+            random_unit=self.randomness.unit,
         )
 
     @staticmethod

@@ -7,7 +7,6 @@ everything behind it wait.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 
@@ -88,7 +87,7 @@ class BrokerLink:
             self._failure_count,
             base_ms=config.reconnect_backoff_ms,
             ceiling_ms=config.reconnect_backoff_ms_max,
-            random_unit=random.random,
+            random_unit=self._links.random_unit,
         )
         self.retry_at_ms = self._links.clock.monotonic_ms() + wait_ms
 
@@ -101,7 +100,15 @@ class BrokerLink:
 class Links:
     """All connections of one client."""
 
-    def __init__(self, config: ClientConfig, dialer: Dialer, clock: Clock, tasks: TaskSet) -> None:
+    def __init__(
+        self,
+        config: ClientConfig,
+        dialer: Dialer,
+        clock: Clock,
+        tasks: TaskSet,
+        random_unit: Callable[[], float],
+    ) -> None:
+        self.random_unit = random_unit
         self.config = config
         self.clock = clock
         self.tasks = tasks

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 from collections import deque
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -111,7 +110,7 @@ class Producer:
         self._auto_create_topics = auto_create_topics
         self._memory = MemoryBound(buffer_memory_bytes)
         self._waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
-        self._partitioner = StickyPartitioner(random.random)
+        self._partitioner = StickyPartitioner(client.randomness.unit)
         self._accumulator = Accumulator(
             batch_size_bytes=batch_size_bytes,
             linger_ms=linger_ms,

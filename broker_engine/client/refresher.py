@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Iterable
 
 from broker_engine.client.backoff import backoff_ms
@@ -132,5 +131,5 @@ class MetadataRefresher:
             failure_count,
             base_ms=self._config.retry_backoff_ms,
             ceiling_ms=self._config.retry_backoff_ms_max,
-            random_unit=random.random,
+            random_unit=self._links.random_unit,
         )

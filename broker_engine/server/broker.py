@@ -7,14 +7,13 @@ Stop: no new connections, what was begun is answered, all logs flushed, checkpoi
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from broker_engine.clock import Clock, Randomness, SystemClock, SystemRandomness
 from broker_engine.config import BrokerConfig, ConfigError, Endpoint
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers import apis_of
@@ -31,11 +30,9 @@ from broker_engine.metadata.controller import (
 from broker_engine.metadata.image import MetadataImage
 from broker_engine.metadata.parts import EndpointImage
 from broker_engine.names import ROOT, Name
-from broker_engine.net.sockets import SocketListener
 from broker_engine.net.stream import Listener, NetCounters, Stream
 from broker_engine.net.tls import server_context
 from broker_engine.security.accounts import Account, Accounts
-from broker_engine.security.cluster_secret import load_or_create
 from broker_engine.security.principal import Principal
 from broker_engine.server.acceptor import Acceptor
 from broker_engine.server.budget import ByteBudget
@@ -44,16 +41,18 @@ from broker_engine.server.compactor import Compactor
 from broker_engine.server.connection import ConnectionTimeouts
 from broker_engine.server.data_dir import DataDir, Meta
 from broker_engine.server.directories import tidy
-from broker_engine.server.disk_floor import DiskFloor, measure
+from broker_engine.server.disk_floor import DiskFloor
 from broker_engine.server.fetch_sessions import FetchSessions
 from broker_engine.server.flush import FlushManager
 from broker_engine.server.listeners import ListenerSpec, make_specs
 from broker_engine.server.log_starts import LogStarts
 from broker_engine.server.metadata_driver import MetadataDriver
+from broker_engine.server.pacer import Pacer
 from broker_engine.server.partitions import Partitions, SavedOffsets
 from broker_engine.server.producer_ids import ProducerIds
 from broker_engine.server.scrubber import Scrubber
 from broker_engine.server.session import Session
+from broker_engine.server.surroundings import Surroundings
 from broker_engine.server.upkeep import Upkeep
 from broker_engine.telemetry.usage import Usage
 from broker_engine.telemetry.writer import TOPIC as TELEMETRY_TOPIC
@@ -83,26 +82,21 @@ class Node(NamedTuple):
 
 
 class Broker:
-    def __init__(
-        self,
-        config: BrokerConfig,
-        data_dir: Path,
-        *,
-        clock: Clock | None = None,
-        randomness: Randomness | None = None,
-    ) -> None:
+    def __init__(self, config: BrokerConfig, data_dir: Path, surroundings: Surroundings | None = None) -> None:
         self.config = config
-        self.clock: Clock = clock or SystemClock()
-        self.randomness: Randomness = randomness or SystemRandomness()
+        self.surroundings = surroundings or Surroundings()
+        self.clock = self.surroundings.clock
+        self.randomness = self.surroundings.randomness
         self.node_id = config.node_id
         self.request_bytes_max = config.socket_request_max_bytes
         self.fetch_bytes_max = FETCH_BYTES_MAX
         self.counters = NetCounters()
+        self.dialer = self.surroundings.make_dialer(self.counters)
         self.usage = Usage()
         self.budget = ByteBudget(max(IN_FLIGHT_BYTES_MAX, config.socket_request_max_bytes))
         self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots, self.randomness)
         self.specs = make_specs(config)
-        self._data_dir = DataDir(data_dir)
+        self._data_dir = DataDir(data_dir, self.surroundings.open_store)
         self._listeners: list[tuple[ListenerSpec, Listener]] = []
         self._stop_requested = asyncio.Event()
         self._failure: Exception | None = None
@@ -233,19 +227,21 @@ class Broker:
             on_failure=self.fail,
             on_shown=self._on_image_shown,
         )
-        self.disk_floor = DiskFloor(self.config.log_dir_free_bytes_min, lambda: measure(self._data_dir.path))
+        self.disk_floor = DiskFloor(self.config.log_dir_free_bytes_min, self._data_dir.store.space)
         self.disk_floor.look()
         self.producer_ids = ProducerIds(self.metadata, self.node_id)
         self.accounts = Accounts(self._cluster_secret(), self._find_account, self._tenant_exists)
         self.log_starts = LogStarts(self.partitions, files)
         self._upkeep = Upkeep(self.partitions, self.log_starts, files, self.config, self.clock)
         self.partitions.after_removal = self._upkeep.write_recovery_points
-        self._scrubber = Scrubber(self.partitions)
-        self._compactor = Compactor(self.partitions, files, self.clock, backoff_ms=self.config.log_cleaner_backoff_ms)
+        make_pacer = partial(Pacer, sleep=self.surroundings.sleep_in_thread)
+        self._scrubber = Scrubber(self.partitions, make_pacer=make_pacer)
+        backoff_ms = self.config.log_cleaner_backoff_ms
+        self._compactor = Compactor(self.partitions, files, self.clock, backoff_ms=backoff_ms, make_pacer=make_pacer)
 
     def _cluster_secret(self) -> str:
         path = self.config.cluster_secret_file
-        return load_or_create(Path(path) if path else self._data_dir.path / "cluster-secret")
+        return self.surroundings.load_cluster_secret(Path(path) if path else self._data_dir.path / "cluster-secret")
 
     def _find_account(self, username: str) -> Account | None:
         credential = self.image.credential(username)
@@ -267,7 +263,7 @@ class Broker:
         for spec in self.specs:
             endpoint = spec.endpoint
             try:
-                listener = SocketListener(
+                listener = self.surroundings.listen(
                     endpoint.host or "0.0.0.0",  # noqa: S104 - what an empty host means
                     endpoint.port,
                     counters=self.counters,
@@ -340,8 +336,7 @@ class Broker:
         self._keep_running(self._scrubber.run, "scrubbing")
         self._keep_running(self._upkeep.run_high_watermarks, "high watermark checkpoints")
         self._keep_running(self._upkeep.run_recovery_points, "recovery point checkpoints")
-        gc.collect()
-        gc.freeze()  # what start-up made stays: the collector need not look at it again
+        self.surroundings.settle_memory()
 
     def _make_session(self, spec: ListenerSpec, stream: Stream) -> Session:
         return Session(self, spec, apis_of(spec), stream.peer)

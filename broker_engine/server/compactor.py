@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from broker_engine.clock import Clock
 from broker_engine.errors import BrokerError
@@ -33,13 +34,14 @@ class Compactor:
         *,
         backoff_ms: int = 15_000,
         bytes_per_s_max: int = BYTES_PER_S_MAX,
+        make_pacer: Callable[[int], Pacer] = Pacer,
     ) -> None:
         """`backoff_ms` passes between two looks at all logs."""
         self._backoff_s = backoff_ms / 1000
         self._partitions = partitions
         self._files = files
         self._clock = clock
-        self._pacer = Pacer(bytes_per_s_max)
+        self._pacer = make_pacer(bytes_per_s_max)
         self._saved = read_checkpoint(files, CLEANER_OFFSETS)
         self.run_count = 0
         self.uncleanable_count = 0

@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 import base64
-import fcntl
 import json
-import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
@@ -16,9 +15,8 @@ from uuid import UUID
 from broker_engine.clock import Randomness
 from broker_engine.config import ConfigError, parse_properties
 from broker_engine.config.properties import encode_properties
-from broker_engine.log.files import DiskFiles
+from broker_engine.server.store import DiskStore, Store
 
-_LOCK = ".lock"
 _META = "meta.properties"
 _CLEAN_MARKER = ".kafka_cleanshutdown"
 _META_VERSION = "1"
@@ -32,21 +30,20 @@ class Meta:
 
 
 class DataDir:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, open_store: Callable[[Path], Store] = DiskStore) -> None:
         self.path = path
-        path.mkdir(parents=True, exist_ok=True)
-        self.files = DiskFiles(path)
-        self._lock_descriptor = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        self.store = open_store(path)
+        self.files = self.store.files
 
     def lock(self) -> None:
         """Held until the process ends, however it ends."""
         try:
-            fcntl.flock(self._lock_descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.store.lock()
         except BlockingIOError:
             raise ConfigError(f"another broker runs on {self.path}: stop it, or choose another --data-dir") from None
 
     def unlock(self) -> None:
-        os.close(self._lock_descriptor)
+        self.store.unlock()
 
     @property
     def is_new(self) -> bool:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable
-from pathlib import Path
-from typing import NamedTuple
 
 from broker_engine.errors import BrokerError, ErrorCode
+from broker_engine.server.store import DiskSpace
 
 log = logging.getLogger(__name__)
 
@@ -23,17 +21,6 @@ FLOOR_PART_DEFAULT = 20
 """One part in so many of the file system: 5 %."""
 _SLACK_PART = 20
 """Writes begin again a twentieth above the floor, so that they do not stop and go."""
-
-
-class DiskSpace(NamedTuple):
-    total_bytes: int
-    free_bytes: int
-
-
-def measure(path: Path) -> DiskSpace:
-    """What this process may still use; root's reserve does not count."""
-    found = os.statvfs(path)
-    return DiskSpace(found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail)
 
 
 class DiskFloor:

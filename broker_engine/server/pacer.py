@@ -16,8 +16,9 @@ class WorkStopped(Exception):  # noqa: N818 - no error: the broker stops
 class Pacer:
     """Told the bytes of every batch, in the thread: sleeps so that their rate stays below the bound."""
 
-    def __init__(self, bytes_per_s_max: int) -> None:
+    def __init__(self, bytes_per_s_max: int, sleep: Callable[[float], None] = time.sleep) -> None:
         self._bytes_per_s_max = bytes_per_s_max
+        self._sleep = sleep
         self._debt_s = 0.0
         self._is_stopped = False
 
@@ -26,7 +27,7 @@ class Pacer:
             raise WorkStopped
         self._debt_s += size_bytes / self._bytes_per_s_max
         if self._debt_s >= _SLEEP_S_MIN:
-            time.sleep(self._debt_s)
+            self._sleep(self._debt_s)
             self._debt_s = 0.0
 
     async def run(self, call: Callable[[], None]) -> None:

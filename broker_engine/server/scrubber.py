@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from broker_engine.errors import BrokerError
 from broker_engine.log.results import LogState
@@ -22,9 +23,15 @@ BYTES_PER_S_MAX = 8 << 20
 
 
 class Scrubber:
-    def __init__(self, partitions: Partitions, *, bytes_per_s_max: int = BYTES_PER_S_MAX) -> None:
+    def __init__(
+        self,
+        partitions: Partitions,
+        *,
+        bytes_per_s_max: int = BYTES_PER_S_MAX,
+        make_pacer: Callable[[int], Pacer] = Pacer,
+    ) -> None:
         self._partitions = partitions
-        self._pacer = Pacer(bytes_per_s_max)
+        self._pacer = make_pacer(bytes_per_s_max)
         self.damaged_count = 0
         """Segments that were found damaged since the start."""
 
