@@ -19,4 +19,6 @@ class AllocateProducerIdsResponse(Message, versions="0", flexible="0+"):
     producer_id_len: Int32 = 0
 
 
-API = declare(67, "AllocateProducerIds", AllocateProducerIdsRequest, AllocateProducerIdsResponse)
+API = declare(
+    67, "AllocateProducerIds", AllocateProducerIdsRequest, AllocateProducerIdsResponse, is_between_brokers=True
+)

@@ -57,4 +57,4 @@ class AlterPartitionResponse(Message, versions="2-3", flexible="0+"):
     topics: Array[AlterPartitionTopicResult] = ()
 
 
-API = declare(56, "AlterPartition", AlterPartitionRequest, AlterPartitionResponse)
+API = declare(56, "AlterPartition", AlterPartitionRequest, AlterPartitionResponse, is_between_brokers=True)

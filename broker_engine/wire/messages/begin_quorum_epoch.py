@@ -57,4 +57,4 @@ class BeginQuorumEpochResponse(Message, versions="0-1", flexible="1+"):
     node_endpoints: Array[BeginQuorumEpochNodeEndpoint] = field("1+", default=(), tag=0, ignorable=True)
 
 
-API = declare(53, "BeginQuorumEpoch", BeginQuorumEpochRequest, BeginQuorumEpochResponse)
+API = declare(53, "BeginQuorumEpoch", BeginQuorumEpochRequest, BeginQuorumEpochResponse, is_between_brokers=True)

@@ -24,4 +24,4 @@ class BrokerHeartbeatResponse(Message, versions="0-1", flexible="0+"):
     should_shut_down: Bool = False
 
 
-API = declare(63, "BrokerHeartbeat", BrokerHeartbeatRequest, BrokerHeartbeatResponse)
+API = declare(63, "BrokerHeartbeat", BrokerHeartbeatRequest, BrokerHeartbeatResponse, is_between_brokers=True)

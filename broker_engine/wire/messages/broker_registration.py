@@ -51,4 +51,4 @@ class BrokerRegistrationResponse(Message, versions="0-4", flexible="0+"):
     error_message: String | None = field(default=None, tag=10000, ignorable=True)
 
 
-API = declare(62, "BrokerRegistration", BrokerRegistrationRequest, BrokerRegistrationResponse)
+API = declare(62, "BrokerRegistration", BrokerRegistrationRequest, BrokerRegistrationResponse, is_between_brokers=True)

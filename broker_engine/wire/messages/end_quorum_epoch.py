@@ -62,4 +62,4 @@ class EndQuorumEpochResponse(Message, versions="0-1", flexible="1+"):
     node_endpoints: Array[EndQuorumEpochNodeEndpoint] = field("1+", default=(), tag=0, ignorable=True)
 
 
-API = declare(54, "EndQuorumEpoch", EndQuorumEpochRequest, EndQuorumEpochResponse)
+API = declare(54, "EndQuorumEpoch", EndQuorumEpochRequest, EndQuorumEpochResponse, is_between_brokers=True)

@@ -33,4 +33,4 @@ class EnvelopeResponse(Message, versions="0", flexible="0+"):
     metadata_offset: Int64 = field(default=-1, tag=10000, ignorable=True)
 
 
-API = declare(58, "Envelope", EnvelopeRequest, EnvelopeResponse)
+API = declare(58, "Envelope", EnvelopeRequest, EnvelopeResponse, is_between_brokers=True)

@@ -66,4 +66,4 @@ class FetchSnapshotResponse(Message, versions="0-1", flexible="0+"):
     node_endpoints: Array[FetchSnapshotNodeEndpoint] = field("1+", default=(), tag=0, ignorable=True)
 
 
-API = declare(59, "FetchSnapshot", FetchSnapshotRequest, FetchSnapshotResponse)
+API = declare(59, "FetchSnapshot", FetchSnapshotRequest, FetchSnapshotResponse, is_between_brokers=True)

@@ -58,4 +58,4 @@ class VoteResponse(Message, versions="0-2", flexible="0+"):
     node_endpoints: Array[VoteNodeEndpoint] = field("1+", default=(), tag=0, ignorable=True)
 
 
-API = declare(52, "Vote", VoteRequest, VoteResponse)
+API = declare(52, "Vote", VoteRequest, VoteResponse, is_between_brokers=True)

@@ -95,5 +95,11 @@ def test_a_frame_begins_with_the_length_of_all_its_parts() -> None:
 
 def test_private_apis_are_marked() -> None:
     private = [(spec.key, spec.name) for spec in registry.all_apis() if spec.is_internal]
-    assert private == [(10001, "AlterTenants"), (10002, "AlterCredentials"), (10003, "DescribeTenants")]
+    assert private == [
+        (10001, "AlterTenants"),
+        (10002, "AlterCredentials"),
+        (10003, "DescribeTenants"),
+        (10004, "Identify"),
+        (10005, "CreateOnFirstUse"),
+    ]
     assert MetadataRequest.API is MetadataResponse.API is registry.api(3)

@@ -191,7 +191,7 @@ def readable(special: Special) -> bool:
         return False
     key, version = struct.unpack_from(">hh", special.requests[0])
     spec = registry.find(key)
-    return spec is not None and version in spec.request.__wire_versions__
+    return spec is not None and not spec.is_between_brokers and version in spec.request.__wire_versions__
 
 
 MALFORMED = ("truncated", "array length huge", "array length 2^31-1", "header only", "frame length 4")
