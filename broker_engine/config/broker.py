@@ -1,7 +1,8 @@
 """BrokerConfig: everything that one broker is told, checked once at start, then frozen.
 
 Precedence: `--set` over the file over the default. The broker configs that are defaults of topic configs
-(`log.segment.bytes`, `message.max.bytes`, ...) come from the rows of `TopicConfig`; the rest are the rows here.
+(`log.segment.bytes`, `message.max.bytes`, ...) come from the rows of `TopicConfig`, what only matters in a cluster from
+those of `ClusterConfig`; the rest are the rows here.
 `listener.name.NAME.tenant` is the one name with a part of the user's own.
 """
 
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
+from broker_engine.config.cluster import ClusterConfig
 from broker_engine.config.kafka_names import KAFKA_NAMES_NOT_SUPPORTED
 from broker_engine.config.knobs import (
     ConfigError,
@@ -47,7 +49,7 @@ INTERNAL_REPLICATION_FACTOR_MIN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerConfig:
+class BrokerConfig(ClusterConfig):
     # One row per config: the formatter would make five lines of each.
     # fmt: off
     # --- who and where
@@ -117,10 +119,6 @@ class BrokerConfig:
     log_flush_syncfs: str = knob(
         "log.flush.syncfs", _STRING, "auto", "Whether one syncfs may stand for many fdatasyncs: auto, never or always.",
         one_of("auto", "never", "always"))
-    # --- replication
-    replica_lag_time_max_ms: int = knob(
-        "replica.lag.time.max.ms", _LONG, 30_000,
-        "A follower that has not caught up for this long leaves the ISR.", at_least(1))
     # --- groups and transactions
     group_min_session_timeout_ms: int = knob(
         "group.min.session.timeout.ms", _INT, 6_000, "Shortest session that a member may ask for.", at_least(1))
@@ -275,6 +273,10 @@ class BrokerConfig:
                 raise ConfigError(f'internal listener "{name}" belongs to the cluster and cannot be bound to a tenant')
         if any(name in self.given for name in _INTERNAL_FACTORS) and self.internal_factor_problem is not None:
             raise ConfigError(self.internal_factor_problem)
+        if not self.process_roles:
+            raise ConfigError("process.roles is empty: a node is a broker, a controller, or both")
+        if not self.is_controller and not self.controller_quorum_voters:
+            raise ConfigError("process.roles=broker has nobody to follow: name the controllers in --quorum")
         if (self.ssl_certificate_file is None) != (self.ssl_key_file is None):
             raise ConfigError("ssl.certificate.file and ssl.key.file go together: one of them is missing")
 

@@ -1,6 +1,6 @@
 """TopicConfig: what one topic does, by its own overrides, else the broker's defaults. All names of Kafka 4.3, and ours.
 
-Taken and checked but without effect yet: replication throttles, `preallocate`.
+Taken and checked but without effect yet: `preallocate`.
 `remote.storage.enable=true` is refused.
 """
 

@@ -94,8 +94,6 @@ def _controller_spec(voters: Mapping[int, Endpoint], config: BrokerConfig) -> Li
     endpoint = voters.get(config.node_id)
     if endpoint is None:
         raise ConfigError(f"--quorum does not name this node: there is no entry {config.node_id}@HOST:PORT")
-    if len(voters) > 1:
-        raise ConfigError("--quorum names several nodes: this version has one voter, more come with replication")
     has_tls = config.ssl_certificate_file is not None
     protocol = SecurityProtocol.SASL_SSL if has_tls else SecurityProtocol.SASL_PLAINTEXT
     return ListenerSpec(endpoint=endpoint, protocol=protocol, is_internal=True, is_controller=True)
