@@ -15,6 +15,9 @@ from broker_engine.telemetry.schema import Key, PartitionRow, Row, encode_key, e
 
 EncodedRecord = tuple[bytes, bytes]
 
+EVERY_TICK = -1
+"""The turn of a row that is a sign of life too."""
+
 
 def _is_same(old: Row | None, new: Row) -> bool:
     """But for the time."""
@@ -32,7 +35,11 @@ class Sampler:
         return zlib.crc32(encode_key(key)) % self._ticks_per_snapshot
 
     def is_turn(self, turn: int) -> bool:
-        return turn == self._tick % self._ticks_per_snapshot
+        return turn in (EVERY_TICK, self.turn)
+
+    @property
+    def turn(self) -> int:
+        return self._tick % self._ticks_per_snapshot
 
     def sample(self, rows: Iterable[tuple[Key, int, Row]]) -> list[EncodedRecord]:
         """One tick: of (key, its turn, row) those that are new, changed, or have their turn."""
@@ -43,6 +50,10 @@ class Sampler:
                 records.append((encode_key(key), encode_row(row)))
         self._tick += 1
         return records
+
+    def drop(self, key: Key) -> None:
+        """Somebody else tells of this from now on."""
+        self._last.pop(key, None)
 
     def forget(self, key: Key, now_ms: int) -> list[EncodedRecord]:
         """A last row for a partition that is no longer here, so that readers drop it."""

@@ -7,7 +7,7 @@ Offsets and sizes are JSON numbers here: readers in JavaScript get them as text 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -16,6 +16,7 @@ VERSION = 1
 
 class Kind(StrEnum):
     BROKER = "broker"
+    CLUSTER = "cluster"
     PARTITION = "partition"
     TENANT = "tenant"
 
@@ -41,6 +42,9 @@ class ReplicaRow:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRow:
+    """Written by the partition's leader alone. While nobody leads it, the broker that speaks for the cluster writes the
+    row: `leader` is -1 then, and offsets and sizes are -1, since no log was looked at."""
+
     at_ms: int
     topic_id: str
     leader: int
@@ -55,6 +59,14 @@ class PartitionRow:
     last_append_ms: int
     """0: nothing was appended since the broker started."""
     is_deleted: bool = False
+    partition_epoch: int = -1
+    elr: list[int] = field(default_factory=list)
+    """Out of sync, yet known to hold all that was committed: they may lead without loss."""
+    adding: list[int] = field(default_factory=list)
+    removing: list[int] = field(default_factory=list)
+    """What a reassignment under way brings and takes."""
+    min_insync: int = 1
+    """With fewer replicas in sync, acks=all is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +98,51 @@ class BrokerRow:
     disk_free_bytes: int = -1
     is_disk_low: bool = False
     """Records are refused until there is room again."""
+    leader_count: int = 0
+    under_replicated_count: int = 0
+    """Of the partitions led here: with a replica out of sync."""
+    under_min_isr_count: int = 0
+    """Of the partitions led here: with too few in sync for acks=all."""
+    leaderless_count: int = 0
+    """Of the partitions with a replica here: led by nobody."""
+    offline_count: int = 0
+    """Logs that a disk error took offline here."""
+    size_bytes: int = 0
+    """Of all logs here, leaders' and followers'."""
 
 
-Row = PartitionRow | TenantRow | BrokerRow
+@dataclass(frozen=True, slots=True)
+class MemberRow:
+    broker: int
+    broker_epoch: int
+    host: str
+    rack: str
+    is_fenced: bool
+    is_shutting_down: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRow:
+    """What the metadata say of the cluster as a whole; one broker speaks for all (`roster.speaker_of`)."""
+
+    at_ms: int
+    metadata_offset: int
+    controller: int
+    """-1 while none is known."""
+    controller_epoch: int
+    voters: list[int]
+    brokers: list[MemberRow]
+    unclean_election_count: int
+    """Since the cluster began: each may have lost acknowledged records."""
+
+
+Row = PartitionRow | TenantRow | BrokerRow | ClusterRow
 
 _ROW_OF_KIND: dict[Kind, type[Row]] = {
     Kind.PARTITION: PartitionRow,
     Kind.TENANT: TenantRow,
     Kind.BROKER: BrokerRow,
+    Kind.CLUSTER: ClusterRow,
 }
 
 
@@ -124,4 +173,6 @@ def decode_row(kind: Kind, data: bytes) -> Row:
     fields = json.loads(data)
     if kind is Kind.PARTITION:
         fields["replicas"] = [ReplicaRow(**replica) for replica in fields["replicas"]]
+    if kind is Kind.CLUSTER:
+        fields["brokers"] = [MemberRow(**member) for member in fields["brokers"]]
     return _ROW_OF_KIND[kind](**fields)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import operator
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from broker_engine.errors import BrokerError
 from broker_engine.names import ROOT, TELEMETRY, Name
 from broker_engine.records.builder import BatchBuilder, NewRecord
-from broker_engine.server.data_dir import id_text
 from broker_engine.server.local_partition import LocalPartition
-from broker_engine.telemetry.sampler import EncodedRecord, Sampler
-from broker_engine.telemetry.schema import BrokerRow, Key, Kind, PartitionRow, ReplicaRow, Row, TenantRow
+from broker_engine.telemetry.roster import Entry, News, PartitionId, Roster, speaker_of
+from broker_engine.telemetry.rows import Census, cluster_row, partition_row, take_census
+from broker_engine.telemetry.sampler import EVERY_TICK, EncodedRecord, Sampler
+from broker_engine.telemetry.schema import BrokerRow, Key, Kind, Row, TenantRow
 
 if TYPE_CHECKING:
     from broker_engine.server.broker import Broker
@@ -29,6 +31,9 @@ TOPIC_CONFIGS = {
     "segment.bytes": str(4 << 20),
 }
 _BATCH_BYTES_MAX = 512 * 1024
+NO_NEWS = News()
+TICKS_PER_CENSUS = 5
+"""It looks at every log: with thousands of them that is worth something."""
 
 
 class TelemetryWriter:
@@ -39,7 +44,10 @@ class TelemetryWriter:
         self._sampler = Sampler(config.telemetry_snapshot_interval_ms // config.telemetry_interval_ms)
         self._started_ms = broker.clock.now_ms()
         self._loop_lag_ms = 0
-        self._keys: dict[LocalPartition, tuple[Key, int]] = {}
+        self._roster = Roster(broker.node_id, self._partition_key, self._sampler.turn_of)
+        self._followed: tuple[object, ...] = ()
+        self._settling: dict[LocalPartition, None] = {}
+        self._census = Census()
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -57,9 +65,13 @@ class TelemetryWriter:
         if target is None:
             return
         now_ms = self._broker.clock.now_ms()
-        records = self._sampler.sample(self._rows(now_ms))
-        for local in [local for local in self._keys if local.is_retired]:
-            key, _ = self._keys.pop(local)
+        news = self._follow()
+        if news is not NO_NEWS or self._sampler.turn % TICKS_PER_CENSUS == 0:
+            self._census = take_census(self._roster.led(), self._broker.partitions.all())
+        records = self._sampler.sample(self._rows(news, now_ms))
+        for key in news.handed_over:
+            self._sampler.drop(key)
+        for key in news.gone:
             records += self._sampler.forget(key, now_ms)
         for batch in _batches(records, now_ms):
             target.append_own(batch)
@@ -70,24 +82,51 @@ class TelemetryWriter:
         topic = self._broker.image.topic(TOPIC)
         return None if topic is None else self._broker.partitions.find(topic.id, self._broker.node_id)
 
-    def _rows(self, now_ms: int) -> Iterator[tuple[Key, int, Row]]:
-        partitions = self._broker.partitions
-        changed, partitions.changed = partitions.changed, {}
-        for local in partitions.all():
-            key, turn = self._keys.get(local) or self._learn(local)
-            if local in changed or self._sampler.is_turn(turn):
-                yield key, turn, _partition_row(local, now_ms)
+    @property
+    def _is_speaker(self) -> bool:
+        return speaker_of(self._broker.image, self._controller) == self._broker.node_id
+
+    @property
+    def _controller(self) -> int:
+        return self._broker.node_id
+
+    def _follow(self) -> News:
+        image, partitions = self._broker.image, self._broker.partitions
+        seen = (image.topics, len(partitions), self._is_speaker)
+        if len(self._followed) == len(seen) and all(map(operator.is_, self._followed, seen)):
+            return NO_NEWS
+        self._followed = seen
+        return self._roster.follow(image, partitions.all(), is_speaker=self._is_speaker)
+
+    def _rows(self, news: News, now_ms: int) -> Iterator[tuple[Key, int, Row]]:
+        for entry in self._entries(news).values():
+            yield entry.key, entry.turn, partition_row(entry, now_ms)
         for tenant, usage in self._broker.usage.items():
             key = self._key(Kind.TENANT, tenant=tenant)
             row = TenantRow(now_ms, usage.bytes_in, usage.bytes_out, usage.records_in, usage.requests)
             yield key, self._sampler.turn_of(key), row
-        key = self._key(Kind.BROKER)
-        yield key, self._sampler.turn_of(key), self._broker_row(now_ms)
+        yield self._key(Kind.BROKER), EVERY_TICK, self._broker_row(now_ms)
+        if self._is_speaker:
+            key = self._key(Kind.CLUSTER)
+            image = self._broker.image
+            row_of_all = cluster_row(image, controller=self._controller, controller_epoch=0, now_ms=now_ms)
+            yield key, self._sampler.turn_of(key), row_of_all
 
-    def _learn(self, local: LocalPartition) -> tuple[Key, int]:
-        key = self._key(Kind.PARTITION, tenant=local.name.tenant, name=local.name.name, partition=local.index)
-        self._keys[local] = key, self._sampler.turn_of(key)
-        return self._keys[local]
+    def _entries(self, news: News) -> dict[PartitionId, Entry]:
+        """What may have changed, and what has its turn."""
+        partitions = self._broker.partitions
+        changed, partitions.changed = partitions.changed, {}
+        entries = {**news.entries, **dict(self._roster.of_turn(self._sampler.turn))}
+        # Followers reach what was appended in one second in the next, when nothing else may happen any more.
+        for local in (*changed, *self._settling):
+            partition = (local.topic_id, local.index)
+            if (entry := self._roster.find(partition)) is not None:
+                entries[partition] = entry
+        self._settling = changed
+        return entries
+
+    def _partition_key(self, name: Name, index: int) -> Key:
+        return self._key(Kind.PARTITION, tenant=name.tenant, name=name.name, partition=index)
 
     def _key(self, kind: Kind, *, tenant: str = "", name: str = "", partition: int = -1) -> Key:
         broker = self._broker
@@ -95,6 +134,7 @@ class TelemetryWriter:
 
     def _broker_row(self, now_ms: int) -> BrokerRow:
         broker, counters = self._broker, self._broker.counters
+        census = self._census
         return BrokerRow(
             at_ms=now_ms,
             started_ms=self._started_ms,
@@ -110,26 +150,13 @@ class TelemetryWriter:
             loop_lag_ms=self._loop_lag_ms,
             disk_free_bytes=broker.disk_floor.free_bytes,
             is_disk_low=broker.disk_floor.is_low,
+            leader_count=census.leader_count,
+            under_replicated_count=census.under_replicated_count,
+            under_min_isr_count=census.under_min_isr_count,
+            leaderless_count=self._roster.leaderless_here_count,
+            offline_count=census.offline_count,
+            size_bytes=census.size_bytes,
         )
-
-
-def _partition_row(local: LocalPartition, now_ms: int) -> PartitionRow:
-    core = local.core
-    own_end = local.log.log_end_offset
-    return PartitionRow(
-        at_ms=now_ms,
-        topic_id=id_text(local.topic_id),
-        leader=local.leader_id,
-        leader_epoch=core.leader_epoch,
-        isr=list(core.isr),
-        replicas=[ReplicaRow(broker, own_end if broker == local.leader_id else -1) for broker in core.replicas],
-        log_start_offset=local.log_start_offset,
-        high_watermark=local.high_watermark,
-        last_stable_offset=local.last_stable_offset,
-        log_end_offset=own_end,
-        size_bytes=local.log.size_bytes,
-        last_append_ms=local.last_append_ms,
-    )
 
 
 def _batches(records: Iterable[EncodedRecord], now_ms: int) -> Iterator[bytes]:

@@ -1,0 +1,115 @@
+"""Rows made of what the broker's parts say of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from broker_engine.metadata.image import BrokerImage, MetadataImage
+from broker_engine.server.data_dir import id_text
+from broker_engine.server.local_partition import LocalPartition
+from broker_engine.telemetry.roster import Entry
+from broker_engine.telemetry.schema import ClusterRow, MemberRow, PartitionRow, ReplicaRow
+
+UNKNOWN = -1
+
+
+def partition_row(entry: Entry, now_ms: int) -> PartitionRow:
+    return _leaderless_row(entry, now_ms) if entry.local is None else _led_row(entry, entry.local, now_ms)
+
+
+def _led_row(entry: Entry, local: LocalPartition, now_ms: int) -> PartitionRow:
+    state = entry.state
+    ends = replica_end_offsets(local)
+    return PartitionRow(
+        at_ms=now_ms,
+        topic_id=id_text(local.topic_id),
+        leader=state.leader,
+        leader_epoch=state.leader_epoch,
+        isr=list(state.isr),
+        replicas=[ReplicaRow(broker, ends.get(broker, UNKNOWN)) for broker in state.replicas],
+        log_start_offset=local.log_start_offset,
+        high_watermark=local.high_watermark,
+        last_stable_offset=local.last_stable_offset,
+        log_end_offset=local.log.log_end_offset,
+        size_bytes=local.log.size_bytes,
+        last_append_ms=local.last_append_ms,
+        partition_epoch=state.partition_epoch,
+        elr=list(state.elr),
+        min_insync=min_insync(local),
+    )
+
+
+def _leaderless_row(entry: Entry, now_ms: int) -> PartitionRow:
+    state = entry.state
+    return PartitionRow(
+        at_ms=now_ms,
+        topic_id=id_text(entry.topic_id),
+        leader=state.leader,
+        leader_epoch=state.leader_epoch,
+        isr=list(state.isr),
+        replicas=[ReplicaRow(broker, UNKNOWN) for broker in state.replicas],
+        log_start_offset=UNKNOWN,
+        high_watermark=UNKNOWN,
+        last_stable_offset=UNKNOWN,
+        log_end_offset=UNKNOWN,
+        size_bytes=UNKNOWN,
+        last_append_ms=0,
+        partition_epoch=state.partition_epoch,
+        elr=list(state.elr),
+    )
+
+
+def replica_end_offsets(local: LocalPartition) -> dict[int, int]:
+    """Each replica's log end as its leader knows it."""
+    return {local.leader_id: local.log.log_end_offset}
+
+
+def min_insync(local: LocalPartition) -> int:
+    return local.core.settings.min_insync_replicas
+
+
+def is_under_min_isr(entry: Entry) -> bool:
+    return entry.local is not None and len(entry.state.isr) < min_insync(entry.local)
+
+
+def is_under_replicated(entry: Entry) -> bool:
+    return len(entry.state.isr) < len(entry.state.replicas)
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """Counts over all partitions here."""
+
+    leader_count: int = 0
+    under_replicated_count: int = 0
+    under_min_isr_count: int = 0
+    offline_count: int = 0
+    size_bytes: int = 0
+
+
+def take_census(led: Iterable[Entry], locals_: Iterable[LocalPartition]) -> Census:
+    led, logs = list(led), [local.log for local in locals_]
+    return Census(
+        leader_count=len(led),
+        under_replicated_count=sum(map(is_under_replicated, led)),
+        under_min_isr_count=sum(map(is_under_min_isr, led)),
+        offline_count=sum(log.is_offline for log in logs),
+        size_bytes=sum(log.size_bytes for log in logs),
+    )
+
+
+def cluster_row(image: MetadataImage, *, controller: int, controller_epoch: int, now_ms: int) -> ClusterRow:
+    return ClusterRow(
+        at_ms=now_ms,
+        metadata_offset=image.next_offset,
+        controller=controller,
+        controller_epoch=controller_epoch,
+        voters=[voter.id for voter in image.voters],
+        brokers=[_member(image.brokers[broker]) for broker in sorted(image.brokers)],
+        unclean_election_count=0,
+    )
+
+
+def _member(broker: BrokerImage) -> MemberRow:
+    return MemberRow(broker.id, broker.epoch, broker.host, broker.rack or "", broker.is_fenced, is_shutting_down=False)
