@@ -153,6 +153,11 @@ class _Draft:
             leader=record.leader,
             leader_epoch=record.leader_epoch,
             partition_epoch=record.partition_epoch,
+            adding=tuple(record.adding),
+            removing=tuple(record.removing),
+            last_known_elr=tuple(record.last_known_elr),
+            leader_recovery_state=record.leader_recovery_state,
+            unclean_elections=record.unclean_elections,
         )
         if record.partition not in partitions:
             self._namespace(self._topic(record.topic_id).name.tenant).partition_count += 1
@@ -171,6 +176,8 @@ class _Draft:
             return
         configs = self._changed("broker_configs", self._image.broker_configs)
         configs[record.resource_name] = _changed_config(configs.get(record.resource_name, {}), record)
+        if not configs[record.resource_name]:
+            del configs[record.resource_name]
 
     def credential(self, record: r.CredentialRecord, _offset: int) -> None:
         verifiers = {ScramMechanism(m.mechanism): _verifier(m) for m in record.mechanisms}
@@ -192,12 +199,33 @@ class _Draft:
     def broker_registration(self, record: r.BrokerRegistrationRecord, offset: int) -> None:
         self._changed("brokers", self._image.brokers)[record.broker_id] = BrokerImage(
             id=record.broker_id,
-            epoch=offset,
+            epoch=offset if record.broker_epoch == r.OWN_OFFSET else record.broker_epoch,
             incarnation_id=record.incarnation_id,
             rack=record.rack,
             endpoints=_endpoints(record.endpoints),
             is_fenced=record.fenced,
+            directory_id=record.directory_id,
+            controller_endpoint=_endpoint(record.controller_endpoint) if record.controller_endpoint else None,
+            is_shutting_down=record.is_shutting_down,
         )
+
+    def broker_change(self, record: r.BrokerChangeRecord, _offset: int) -> None:
+        brokers = self._changed("brokers", self._image.brokers)
+        broker = self._broker(brokers, record.broker_id, record.broker_epoch)
+        brokers[record.broker_id] = dataclasses.replace(
+            broker, is_fenced=record.fenced, is_shutting_down=record.is_shutting_down
+        )
+
+    def remove_broker(self, record: r.RemoveBrokerRecord, _offset: int) -> None:
+        brokers = self._changed("brokers", self._image.brokers)
+        self._broker(brokers, record.broker_id, record.broker_epoch)
+        del brokers[record.broker_id]
+
+    def _broker(self, brokers: Mapping[int, BrokerImage], broker_id: int, broker_epoch: int) -> BrokerImage:
+        broker = brokers.get(broker_id)
+        if broker is None or broker.epoch != broker_epoch:
+            raise ReplayError(f"broker {broker_id} changes in epoch {broker_epoch}, which is not its own")
+        return broker
 
     def feature_level(self, record: r.FeatureLevelRecord, _offset: int) -> None:
         self._changed("features", self._image.features)[record.name] = record.level
@@ -280,6 +308,8 @@ _APPLY: dict[type[r.Record], Callable[[_Draft, Any, int], None]] = {
     r.BrokerRegistrationRecord: _Draft.broker_registration,
     r.FeatureLevelRecord: _Draft.feature_level,
     r.VotersRecord: _Draft.voters,
+    r.BrokerChangeRecord: _Draft.broker_change,
+    r.RemoveBrokerRecord: _Draft.remove_broker,
 }
 assert set(_APPLY) == set(r.RECORD_TYPES.values()), "every type of record changes the image"
 
@@ -297,7 +327,11 @@ def _verifier(mechanism: r.ScramMechanismField) -> ScramVerifier:
 
 
 def _endpoints(fields: Iterable[r.EndpointField]) -> tuple[EndpointImage, ...]:
-    return tuple(EndpointImage(e.name, e.host, e.port, e.security_protocol) for e in fields)
+    return tuple(map(_endpoint, fields))
+
+
+def _endpoint(fields: r.EndpointField) -> EndpointImage:
+    return EndpointImage(fields.name, fields.host, fields.port, fields.security_protocol)
 
 
 EMPTY_IMAGE = MetadataImage()

@@ -9,6 +9,10 @@ from uuid import UUID
 from broker_engine.metadata.policy import NO_RULES, TenantPolicy
 from broker_engine.names import Name
 from broker_engine.security.scram import ScramMechanism, ScramVerifier
+from broker_engine.wire.primitives import NULL_UUID
+
+RECOVERED, RECOVERING = 0, 1
+"""After an unclean election a leader is RECOVERING until it proposes its first ISR."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,24 @@ class PartitionImage:
     """NO_LEADER (-1) while nobody may lead."""
     leader_epoch: int
     partition_epoch: int
+    adding: tuple[int, ...] = ()
+    """Replicas that a reassignment adds; they are among `replicas` already."""
+    removing: tuple[int, ...] = ()
+    """Replicas that are dropped once all of `adding` are in sync."""
+    last_known_elr: tuple[int, ...] = ()
+    """Who else was in sync last, the latest first: candidates of an unclean election."""
+    leader_recovery_state: int = RECOVERED
+    unclean_elections: int = 0
+    """How often records may have been lost for the sake of having a leader."""
+
+    @property
+    def is_reassigning(self) -> bool:
+        return bool(self.adding or self.removing)
+
+    @property
+    def replication_factor(self) -> int:
+        """Without what a reassignment is still adding: else growing to three would ask for two in sync at once."""
+        return len(self.replicas) - len(self.adding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +60,7 @@ class TopicImage:
     @property
     def replication_factor(self) -> int:
         """Of its first partition: a reassignment may make them differ for a while."""
-        return len(self.partitions[0].replicas) if self.partitions else 0
+        return self.partitions[0].replication_factor if self.partitions else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +107,16 @@ class BrokerImage:
     rack: str | None
     endpoints: tuple[EndpointImage, ...]
     is_fenced: bool
+    directory_id: UUID = NULL_UUID
+    """Of its data directory; null for one that registered before directories had ids."""
+    controller_endpoint: EndpointImage | None = None
+    """Where other nodes reach it; None for a node without a controller listener."""
+    is_shutting_down: bool = False
+
+    @property
+    def is_active(self) -> bool:
+        """May lead and be in sync."""
+        return not self.is_fenced and not self.is_shutting_down
 
     @property
     def host(self) -> str:

@@ -12,10 +12,12 @@ from typing import ClassVar
 from broker_engine.wire.errors import WireError
 from broker_engine.wire.kinds import Array, Bool, Bytes, Int8, Int16, Int32, Int64, String, UInt16, Uuid
 from broker_engine.wire.primitives import NULL_UUID, read_uvarint, write_uvarint
-from broker_engine.wire.schema import Struct
+from broker_engine.wire.schema import Struct, field
 
 RESOURCE_TOPIC = 2
 RESOURCE_BROKER = 4
+OWN_OFFSET = -1
+"""A broker epoch that is the offset of the record which says so."""
 
 
 class UnknownRecordError(Exception):
@@ -53,9 +55,10 @@ class TopicRecord(Record):
 
 
 class PartitionRecord(Record):
-    """The whole state of one partition."""
+    """The whole state of one partition. Version 1: more than one broker may hold it."""
 
     TYPE: ClassVar[int] = 4
+    VERSION: ClassVar[int] = 1
     topic_id: Uuid = NULL_UUID
     partition: Int32 = 0
     replicas: Array[Int32] = ()
@@ -64,6 +67,11 @@ class PartitionRecord(Record):
     leader: Int32 = -1
     leader_epoch: Int32 = 0
     partition_epoch: Int32 = 0
+    adding: Array[Int32] = field("1+", default=())
+    removing: Array[Int32] = field("1+", default=())
+    last_known_elr: Array[Int32] = field("1+", default=())
+    leader_recovery_state: Int8 = field("1+", default=0)
+    unclean_elections: Int32 = field("1+", default=0)
 
 
 class RemoveTopicRecord(Record):
@@ -123,14 +131,19 @@ class EndpointField(Struct):
 
 
 class BrokerRegistrationRecord(Record):
-    """One life of a broker's process. Its broker epoch is this record's own offset."""
+    """One life of a broker's process. Its broker epoch is this record's own offset, or `broker_epoch` in a snapshot."""
 
     TYPE: ClassVar[int] = 10
+    VERSION: ClassVar[int] = 1
     broker_id: Int32 = -1
     incarnation_id: Uuid = NULL_UUID
     rack: String | None = None
     endpoints: Array[EndpointField] = ()
     fenced: Bool = False
+    directory_id: Uuid = field("1+", default=NULL_UUID)
+    controller_endpoint: EndpointField | None = field("1+", default=None)
+    is_shutting_down: Bool = field("1+", default=False)
+    broker_epoch: Int64 = field("1+", default=OWN_OFFSET)
 
 
 class FeatureLevelRecord(Record):
@@ -152,6 +165,24 @@ class VotersRecord(Record):
     voters: Array[VoterField] = ()
 
 
+class BrokerChangeRecord(Record):
+    """A broker was fenced or unfenced, or began to shut down, within one life of its process."""
+
+    TYPE: ClassVar[int] = 13
+    broker_id: Int32 = -1
+    broker_epoch: Int64 = -1
+    fenced: Bool = False
+    is_shutting_down: Bool = False
+
+
+class RemoveBrokerRecord(Record):
+    """A broker that does not come back: it holds no replica any more."""
+
+    TYPE: ClassVar[int] = 14
+    broker_id: Int32 = -1
+    broker_epoch: Int64 = -1
+
+
 RECORD_TYPES: dict[int, type[Record]] = {
     record_type.TYPE: record_type
     for record_type in (
@@ -167,6 +198,8 @@ RECORD_TYPES: dict[int, type[Record]] = {
         BrokerRegistrationRecord,
         FeatureLevelRecord,
         VotersRecord,
+        BrokerChangeRecord,
+        RemoveBrokerRecord,
     )
 }
 

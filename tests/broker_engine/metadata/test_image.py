@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import random
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from broker_engine.metadata.records import (
     decode_record,
     encode_record,
 )
+from broker_engine.metadata.snapshot import records_of
 from broker_engine.names import Name
 from broker_engine.security.scram import ScramMechanism, ScramVerifier
 from tests.broker_engine.metadata.builders import CONFIG, Ids, after, broker, cluster, demo, root, tenant
@@ -77,6 +79,16 @@ def test_replay_of_stored_bytes_gives_the_same_image(seed: int) -> None:
     batches = a_long_history(seed)
     stored = [tuple(decode_record(encode_record(record)) for record in batch) for batch in batches]
     assert replay_all(stored) == replay_all(batches)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000))
+def test_a_snapshot_of_an_image_replays_into_an_equal_one(seed: int) -> None:
+    image = replay_all(a_long_history(seed))
+    stored = [decode_record(encode_record(record)) for record in records_of(image)]
+    restored = dataclasses.replace(EMPTY_IMAGE.replay(stored, 0), next_offset=image.next_offset)
+    assert restored == image
+    assert list(records_of(restored)) == list(records_of(image))
 
 
 @settings(max_examples=30, deadline=None)

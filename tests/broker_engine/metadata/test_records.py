@@ -14,7 +14,8 @@ UUIDS = st.uuids()
 TEXT = st.text(max_size=20)
 IDS = st.lists(st.integers(0, 1 << 30), max_size=3)
 EPOCHS = st.integers(0, (1 << 31) - 1)
-ENDPOINTS = st.lists(st.builds(r.EndpointField, name=TEXT, host=TEXT, port=st.integers(0, 65_535)), max_size=2)
+ENDPOINT = st.builds(r.EndpointField, name=TEXT, host=TEXT, port=st.integers(0, 65_535))
+ENDPOINTS = st.lists(ENDPOINT, max_size=2)
 MECHANISMS = st.lists(
     st.builds(
         r.ScramMechanismField,
@@ -40,6 +41,11 @@ RECORDS: st.SearchStrategy[Any] = st.one_of(
         leader=st.integers(-1, 9),
         leader_epoch=EPOCHS,
         partition_epoch=EPOCHS,
+        adding=IDS,
+        removing=IDS,
+        last_known_elr=IDS,
+        leader_recovery_state=st.integers(0, 1),
+        unclean_elections=EPOCHS,
     ),
     st.builds(r.RemoveTopicRecord, tenant=TEXT, name=TEXT, topic_id=UUIDS),
     st.builds(
@@ -65,6 +71,18 @@ RECORDS: st.SearchStrategy[Any] = st.one_of(
         rack=st.none() | TEXT,
         endpoints=ENDPOINTS,
         fenced=st.booleans(),
+        directory_id=UUIDS,
+        controller_endpoint=st.none() | ENDPOINT,
+        is_shutting_down=st.booleans(),
+        broker_epoch=st.integers(-1, 1 << 62),
+    ),
+    st.builds(r.RemoveBrokerRecord, broker_id=EPOCHS, broker_epoch=st.integers(0, 1 << 62)),
+    st.builds(
+        r.BrokerChangeRecord,
+        broker_id=EPOCHS,
+        broker_epoch=st.integers(0, 1 << 62),
+        fenced=st.booleans(),
+        is_shutting_down=st.booleans(),
     ),
     st.builds(r.FeatureLevelRecord, name=TEXT, level=st.integers(0, 99)),
     st.builds(
@@ -112,7 +130,17 @@ def test_the_numbers_in_the_log_never_change() -> None:
     assert {number: kind.__name__ for number, kind in r.RECORD_TYPES.items()} == {
         1: "TenantRecord", 2: "RemoveTenantRecord", 3: "TopicRecord", 4: "PartitionRecord", 5: "RemoveTopicRecord",
         6: "ConfigRecord", 7: "CredentialRecord", 8: "RemoveCredentialRecord", 9: "ProducerIdsRecord",
-        10: "BrokerRegistrationRecord", 11: "FeatureLevelRecord", 12: "VotersRecord",
+        10: "BrokerRegistrationRecord", 11: "FeatureLevelRecord", 12: "VotersRecord", 13: "BrokerChangeRecord",
+        14: "RemoveBrokerRecord",
     }  # fmt: skip
     topic = r.TopicRecord(tenant="demo", name="orders", topic_id=UUID(int=1))
     assert encode_record(topic).hex() == "0300" + "0564656d6f" + "076f7264657273" + "00" * 15 + "01" + "00"
+
+
+def test_what_the_first_version_wrote_is_still_read() -> None:
+    """A directory made by a single broker, before partitions had more than one replica."""
+    partition = r.PartitionRecord(topic_id=UUID(int=1), replicas=[1], isr=[1], leader=1, leader_epoch=3)
+    assert decode_record(b"\x04\x00" + partition.encode(0)) == partition
+    endpoint = r.EndpointField(name="default", host="localhost", port=9092)
+    registration = r.BrokerRegistrationRecord(broker_id=1, incarnation_id=UUID(int=2), endpoints=[endpoint])
+    assert decode_record(b"\x0a\x00" + registration.encode(0)) == registration
