@@ -20,6 +20,10 @@ from control_plane.topics.reconcile import name_of
 ENGINE_TIMEOUT_S = 5.0
 
 
+class Brokers(serializers.ListField):
+    child = serializers.IntegerField()
+
+
 class ReplicaOut(serializers.Serializer):
     broker = serializers.IntegerField()
     in_sync = serializers.BooleanField()
@@ -30,8 +34,14 @@ class PartitionOut(serializers.Serializer):
     partition = serializers.IntegerField()
     leader = serializers.IntegerField(allow_null=True)
     leader_epoch = serializers.IntegerField()
+    partition_epoch = serializers.IntegerField(allow_null=True)
     replicas = ReplicaOut(many=True)
-    isr = serializers.ListField(child=serializers.IntegerField())
+    isr = Brokers(help_text="In sync: what is acknowledged is on each of these")
+    osr = Brokers(help_text="Replicas that are not in sync")
+    elr = Brokers(help_text="Out of sync, yet eligible to lead without loss")
+    adding = Brokers(help_text="Replicas that a reassignment under way brings")
+    removing = Brokers(help_text="Replicas that a reassignment under way takes")
+    min_insync = serializers.IntegerField(allow_null=True, help_text="With fewer in sync, acks=all is refused")
     log_start_offset = serializers.CharField(allow_null=True)
     high_watermark = serializers.CharField(allow_null=True)
     last_stable_offset = serializers.CharField(allow_null=True)
@@ -62,8 +72,14 @@ def show_partition(view: PartitionView) -> dict[str, Any]:
         "partition": view.partition,
         "leader": view.leader,
         "leader_epoch": view.leader_epoch,
+        "partition_epoch": None,
         "replicas": [{"broker": it, "in_sync": it in view.isr, "log_end_offset": None} for it in view.replicas],
         "isr": list(view.isr),
+        "osr": [broker for broker in view.replicas if broker not in view.isr],
+        "elr": [],
+        "adding": [],
+        "removing": [],
+        "min_insync": None,
         "log_start_offset": _text(view.log_start_offset),
         "high_watermark": _text(view.high_watermark),
         "last_stable_offset": None,

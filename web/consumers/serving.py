@@ -12,7 +12,7 @@ from api.gateway.engine_problems import problem_of_engine_error
 from api.gateway.pool import PoolFull
 from broker_engine.client import KafkaError
 from control_plane.live.service import live
-from control_plane.live.snapshot import PartitionState
+from control_plane.live.states import PartitionState
 from web.consumers.frames import Frame, Subscribe, Watch
 from web.consumers.protocol import Credit
 from web.consumers.reader import Reader

@@ -1,4 +1,8 @@
-"""Reads `__telemetry` for as long as it runs, and starts over when the engine was away."""
+"""Reads every partition of `__telemetry` for as long as it runs, and starts over when the engine was away.
+
+A broker that is down takes its own partition along and no other: the rest is read on, and the client finds the broker
+again when it is back.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ TOPIC = "__telemetry"
 LOOK_BACK_MS = 60_000  # twice the interval within which every row is written again
 POLL_MS = 500
 POLL_RECORDS_MAX = 5000
-LOOK_FOR_BROKERS_EVERY_S = 30.0
+LOOK_FOR_BROKERS_EVERY_S = 3.0
 SILENT_AFTER_S = 15.0
 FIRST_DELAY_S = 0.5
 LONGEST_DELAY_S = 10.0
@@ -52,18 +56,30 @@ class TelemetryTail:
 
     async def _read_until_it_breaks(self) -> None:
         async with self._make_client() as client, Consumer(client, max_wait_ms=POLL_MS) as consumer:
+            await self._assign(client, consumer)
             while True:
-                await self._assign(client, consumer)
                 until_s = time.monotonic() + LOOK_FOR_BROKERS_EVERY_S
                 while time.monotonic() < until_s:
                     self._fold(await consumer.poll(POLL_MS, POLL_RECORDS_MAX))
+                await self._look_for_brokers(client, consumer)
+
+    async def _look_for_brokers(self, client: Client, consumer: Consumer) -> None:
+        client.mark_stale(TOPIC)
+        try:
+            await self._assign(client, consumer)
+        except KafkaError as error:
+            if not error.retriable:
+                raise
+            log.info("could not look for new brokers this time: %s", error)
 
     async def _assign(self, client: Client, consumer: Consumer) -> None:
-        """A new broker brings a new partition. Rows that are read twice fold into the same state."""
-        wanted = {TopicPartition(TOPIC, partition) for partition in (await client.topic(TOPIC)).partitions}
-        if wanted != set(consumer.assignment):
-            since = Timestamp(int(time.time() * 1000) - LOOK_BACK_MS)
-            consumer.assign(dict.fromkeys(wanted, since))
+        """A new broker brings a new partition; the others are read on from where they are."""
+        wanted = [TopicPartition(TOPIC, partition) for partition in sorted((await client.topic(TOPIC)).partitions)]
+        if set(wanted) == set(consumer.assignment):
+            return
+        since = Timestamp(int(time.time() * 1000) - LOOK_BACK_MS)
+        known = consumer.positions
+        consumer.assign({target: known.get(target, since) for target in wanted})
 
     def _fold(self, records: Sequence[Record]) -> None:
         if records:
