@@ -11,12 +11,14 @@ from __future__ import annotations
 import errno
 import os
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+from broker_engine.log import syncfs
 from broker_engine.log.file_seam import FileHandle, Part
 
 OPEN_FILES_MAX_DEFAULT = 8_000
@@ -152,6 +154,7 @@ class DiskFiles:
         self._root = os.fspath(root) or "."
         self._open_files_max = open_files_max
         self._open: OrderedDict[DiskFile, None] = OrderedDict()
+        self._whole_descriptor = _CLOSED
         self.lock = threading.RLock()
 
     @property
@@ -213,6 +216,20 @@ class DiskFiles:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+    def sync_all(self) -> None:
+        syncfs.syncfs(self._whole())
+
+    def owns_file_system(self) -> bool:
+        self._whole()  # it is told of errors from now on
+        return syncfs.has_to_itself(Path(self._root))
+
+    def _whole(self) -> int:
+        """One descriptor for all time: another one would not be told what went wrong before it was opened."""
+        if self._whole_descriptor == _CLOSED:
+            self._whole_descriptor = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            weakref.finalize(self, os.close, self._whole_descriptor)
+        return self._whole_descriptor
 
     def modified_ms(self, path: str) -> int:
         return os.stat(self._full(path)).st_mtime_ns // 1_000_000

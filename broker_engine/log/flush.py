@@ -1,10 +1,15 @@
-"""One flush of one log: made on the loop, run in a thread, reported back on the loop."""
+"""A flush of one log: made on the loop, run in a thread, reported back on the loop. Or of many logs at once."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from broker_engine.log.file_seam import FileHandle, Files
+
+_ASIDE_SUFFIX = ".tmp"
+"""Recovery removes what a crash leaves of these."""
 
 
 @dataclass(slots=True)
@@ -21,13 +26,29 @@ class FlushJob:
 
     def run(self) -> None:
         """Blocks for the disk. Touches nothing of the log but its own captured handles."""
-        try:
+        with self._error_noted():
             for handle in self.handles:
                 handle.sync()
             for path, data in self.small_files.items():
                 self.files.write_atomic(path, data, is_durable=True)
             for directory in self.directories:
                 self.files.sync_dir(directory)
+
+    def write_aside(self) -> None:
+        """Small files under another name: no crash may leave the name without the bytes."""
+        with self._error_noted():
+            for path, data in self.small_files.items():
+                self.files.write_atomic(path + _ASIDE_SUFFIX, data, is_durable=False)
+
+    def rename_aside(self) -> None:
+        with self._error_noted():
+            for path in self.small_files if self.error is None else ():
+                self.files.rename(path + _ASIDE_SUFFIX, path)
+
+    @contextmanager
+    def _error_noted(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             self.error = error
 
@@ -35,3 +56,24 @@ class FlushJob:
         for handle in self.handles:
             handle.unpin()
         self.handles = []
+
+
+def run_together(files: Files, jobs: Sequence[FlushJob]) -> OSError | None:
+    """All of them by a sync of the whole file system. Where that fails it says why, and each has been run by itself."""
+    try:
+        _sync_together(files, jobs)
+    except OSError as error:
+        for job in jobs:
+            job.run()
+        return error
+    return None
+
+
+def _sync_together(files: Files, jobs: Sequence[FlushJob]) -> None:
+    for job in jobs:
+        job.write_aside()
+    files.sync_all()
+    for job in jobs:
+        job.rename_aside()
+    if any(job.small_files for job in jobs):
+        files.sync_all()

@@ -88,14 +88,16 @@ class MemoryFile:
 
 
 class MemoryFiles:
-    """See Files. Switches: `fail_next_sync`, `fail_next_truncate`, `free_bytes` (None = no end), `no_space`."""
+    """See Files. Switches: `fail_next_sync` (`_sync_all`, `_truncate`), `free_bytes` (None = no end), `no_space`."""
 
     def __init__(self, *, now_ms: Callable[[], int] = lambda: 0) -> None:
         self.now_ms = now_ms
         self.fail_next_sync = False
+        self.fail_next_sync_all = False
         self.fail_next_truncate = False
         self.free_bytes: int | None = None
         self.sync_count = 0
+        self.sync_all_count = 0
         self._files: dict[str, _Inode] = {}
         self._durable_files: dict[str, _Inode] = {}
         self._dirs: set[str] = {""}
@@ -174,6 +176,19 @@ class MemoryFiles:
         self._durable_files = kept | {name: inode for name, inode in self._files.items() if _parent(name) == path}
         outside = {name for name in self._durable_dirs if not name or _parent(name) != path}
         self._durable_dirs = outside | {name for name in self._dirs if name and _parent(name) == path}
+
+    def sync_all(self) -> None:
+        self.sync_all_count += 1
+        if self.fail_next_sync_all:
+            self.fail_next_sync_all = False
+            raise OSError(errno.EIO, "sync of everything failed on command")
+        for inode in self._files.values():
+            if not inode.has_lost_bytes:
+                inode.durable = bytes(inode.data)
+        self._durable_files, self._durable_dirs = dict(self._files), set(self._dirs)
+
+    def owns_file_system(self) -> bool:
+        return True
 
     def modified_ms(self, path: str) -> int:
         return self._files[path].modified_ms

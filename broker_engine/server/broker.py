@@ -43,7 +43,7 @@ from broker_engine.server.data_dir import DataDir, Meta
 from broker_engine.server.directories import tidy
 from broker_engine.server.disk_floor import DiskFloor
 from broker_engine.server.fetch_sessions import FetchSessions
-from broker_engine.server.flush import FlushManager
+from broker_engine.server.flush import FlushManager, crowd_flush
 from broker_engine.server.listeners import ListenerSpec, make_specs
 from broker_engine.server.log_starts import LogStarts
 from broker_engine.server.metadata_driver import MetadataDriver
@@ -207,7 +207,9 @@ class Broker:
 
     def _make_parts(self, meta: Meta) -> None:
         files = self._data_dir.files
-        self.flush: FlushManager[FlushJob] = FlushManager(self.clock, self.fail)
+        self.flush: FlushManager[FlushJob] = FlushManager(
+            self.clock, self.fail, crowd=crowd_flush(files, self.config.log_flush_syncfs)
+        )
         saved = SavedOffsets(read_checkpoint(files, RECOVERY_POINTS), read_checkpoint(files, LOG_STARTS))
         self.partitions = Partitions(
             node_id=self.node_id,

@@ -1,22 +1,31 @@
 """Group commit: at most one flush in flight per log; whatever is appended meanwhile rides the next one.
 
-fdatasync runs on four threads (it frees the GIL). An error is final: the kernel forgets what it could not write, so
-the same file is never synced again, and the broker's only data directory being offline, the broker stops (as Kafka
-does). Left out: `syncfs` for many logs at once (contracts.md section 8); `log.flush.syncfs` is read with it.
+Flushes run on four threads (fdatasync frees the GIL). Where a crowd of logs waits, and the rule finds it worth it, one
+`syncfs` serves them all; who comes meanwhile waits for the next. An error of a log is final: the kernel forgets what
+it could not write, so the same file is never synced again, and the broker's only data directory being offline, the
+broker stops (as Kafka does).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from typing import Generic, Protocol, TypeVar
 
 from broker_engine.clock import Clock
 from broker_engine.errors import BrokerError
+from broker_engine.log.file_seam import Files
+from broker_engine.log.flush import FlushJob as LogFlushJob
+from broker_engine.log.flush import run_together
+from broker_engine.server.syncfs_rule import SyncfsRule
 
 THREAD_COUNT = 4
+_CROWD_MAX = 500
+"""Each log of a crowd has its files pinned, and answers on the loop, in one go."""
 
 
 class FlushJob(Protocol):
@@ -38,59 +47,136 @@ class Flushable(Protocol[Job]):
         ...
 
 
-@dataclass(slots=True)
-class _State:
-    is_wanted_again: bool = False
+@dataclass(frozen=True, slots=True)
+class CrowdFlush(Generic[Job]):
+    """How many logs are flushed at once, and when."""
+
+    rule: SyncfsRule
+    run: Callable[[Sequence[Job]], OSError | None]
+    """In a thread. Each job is run whatever it answers; an error says that it had to be one by one."""
+
+
+def crowd_flush(files: Files, setting: str) -> CrowdFlush[LogFlushJob]:
+    """By `log.flush.syncfs`, and by whether the files have a file system to themselves."""
+    owns_file_system = setting == "auto" and files.owns_file_system()
+    rule = SyncfsRule(setting, owns_file_system=owns_file_system, thread_count=THREAD_COUNT)
+    return CrowdFlush(rule, partial(run_together, files))
+
+
+Flushed = list[tuple[Flushable[Job], Job]]
 
 
 class FlushManager(Generic[Job]):
-    def __init__(self, clock: Clock, on_failure: Callable[[Exception], None]) -> None:
+    def __init__(
+        self, clock: Clock, on_failure: Callable[[Exception], None], *, crowd: CrowdFlush[Job] | None = None
+    ) -> None:
         self._clock = clock
         self._on_failure = on_failure
+        self._crowd = crowd
         self._threads = ThreadPoolExecutor(THREAD_COUNT, thread_name_prefix="flush")
-        self._in_flight: dict[Flushable[Job], _State] = {}
+        self._waiting: dict[Flushable[Job], None] = {}
+        self._in_flight: dict[Flushable[Job], bool] = {}
+        """With True where it is wanted once more."""
+        self._busy_count = 0
+        self._is_crowd_in_flight = False
         self._idle = asyncio.Event()
         self._has_failed = False
         self.flush_count = 0
         self.flush_ms_total = 0
+        self.syncfs_count = 0
 
     def request(self, log: Flushable[Job]) -> None:
         """Bring everything that is in the log now to the disk, soon."""
-        state = self._in_flight.get(log)
-        if state is not None:
-            state.is_wanted_again = True
-        else:
-            self._begin(log)
+        if log in self._in_flight:
+            self._in_flight[log] = True
+        elif not self._has_failed:
+            self._waiting[log] = None
+            self._begin_what_fits()
 
     async def drain(self) -> None:
         """Until no flush is in flight or asked for."""
-        while self._in_flight:
+        while self._in_flight or self._waiting:
             self._idle.clear()
             await self._idle.wait()
 
     def close(self) -> None:
         self._threads.shutdown(wait=True)
 
-    def _begin(self, log: Flushable[Job]) -> None:
-        job = log.flush_job() if not self._has_failed else None
-        if job is None:
-            return
-        self._in_flight[log] = _State()
-        started_ms = self._clock.monotonic_ms()
-        future = asyncio.get_running_loop().run_in_executor(self._threads, job.run)
-        future.add_done_callback(lambda done: self._on_done(log, job, done, started_ms))
+    def _begin_what_fits(self) -> None:
+        while self._waiting and self._busy_count < THREAD_COUNT and not self._is_crowd_in_flight:
+            crowd = self._crowd
+            if crowd is not None and crowd.rule.is_better(len(self._waiting), self._clock.monotonic_ms()):
+                self._begin_crowd(crowd)
+            else:
+                self._begin_one()
 
-    def _on_done(self, log: Flushable[Job], job: Job, done: asyncio.Future[None], started_ms: int) -> None:
-        state = self._in_flight.pop(log)
-        self.flush_count += 1
-        self.flush_ms_total += self._clock.monotonic_ms() - started_ms
+    def _begin_one(self) -> None:
+        for log, job in self._take(1):
+            self._begin([(log, job)], job.run, self._on_one_done)
+
+    def _begin_crowd(self, crowd: CrowdFlush[Job]) -> None:
+        taken = self._take(_CROWD_MAX)
+        jobs = [job for _, job in taken]
+        self._is_crowd_in_flight = bool(jobs)
+        if jobs:
+            self._begin(taken, lambda: crowd.run(jobs), lambda *done: self._on_crowd_done(crowd, *done))
+
+    def _take(self, count_max: int) -> Flushed[Job]:
+        """The logs that wait longest and have something to flush."""
+        logs = list(islice(self._waiting, count_max))
+        for log in logs:
+            del self._waiting[log]
+        return [(log, job) for log in logs if (job := log.flush_job()) is not None]
+
+    def _begin(
+        self,
+        taken: Flushed[Job],
+        run: Callable[[], OSError | None],
+        on_done: Callable[[Flushed[Job], OSError | None, int], None],
+    ) -> None:
+        self._busy_count += 1
+        self._in_flight |= dict.fromkeys((log for log, _ in taken), False)
+        future = asyncio.get_running_loop().run_in_executor(self._threads, self._timed, run)
+        future.add_done_callback(lambda done: on_done(taken, *done.result()))
+
+    def _timed(self, run: Callable[[], OSError | None]) -> tuple[OSError | None, int]:
+        """In the thread, so that it is the disk's time and not the loop's."""
+        started_ms = self._clock.monotonic_ms()
+        error = run()
+        return error, self._clock.monotonic_ms() - started_ms
+
+    def _on_one_done(self, taken: Flushed[Job], _: OSError | None, elapsed_ms: int) -> None:
+        if self._crowd is not None:
+            self._crowd.rule.on_one_log(elapsed_ms)
+        self._finish(taken, elapsed_ms)
+
+    def _on_crowd_done(
+        self, crowd: CrowdFlush[Job], taken: Flushed[Job], error: OSError | None, elapsed_ms: int
+    ) -> None:
+        self._is_crowd_in_flight = False
+        self.syncfs_count += 1
+        if error is None:
+            crowd.rule.on_syncfs(len(taken), elapsed_ms, self._clock.monotonic_ms())
+        else:
+            crowd.rule.on_error()
+        self._finish(taken, elapsed_ms)
+
+    def _finish(self, taken: Flushed[Job], elapsed_ms: int) -> None:
+        self._busy_count -= 1
+        self.flush_count += len(taken)
+        self.flush_ms_total += elapsed_ms
+        for log, job in taken:
+            self._report(log, job)
+            if self._in_flight.pop(log) and not self._has_failed:
+                self._waiting[log] = None
+        self._begin_what_fits()
+        if not self._in_flight and not self._waiting:
+            self._idle.set()
+
+    def _report(self, log: Flushable[Job], job: Job) -> None:
         try:
-            done.result()
             log.on_flushed(job)
         except BrokerError as error:
             self._has_failed = True
+            self._waiting.clear()
             self._on_failure(error)
-        if state.is_wanted_again:
-            self.request(log)
-        if not self._in_flight:
-            self._idle.set()

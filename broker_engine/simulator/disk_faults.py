@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from random import Random
@@ -17,6 +17,7 @@ class DiskCall(StrEnum):
     TRUNCATE = "truncate"
     SYNC = "sync"
     SYNC_DIR = "sync_dir"
+    SYNC_ALL = "sync_all"
     RENAME = "rename"
     UNLINK = "unlink"
     MAKE_DIR = "make_dir"
@@ -50,6 +51,8 @@ class DiskFaults:
     short_write_ratio: float = 0.0
     stalls: list[Stall] = field(default_factory=list)
     failed_sync_count: int = 0
+    on_call: Callable[[DiskCall, str], None] | None = None
+    """Asked before each call: whoever kills a process in the midst of its work raises from here."""
     _planned: list[_Planned] = field(default_factory=list)
     _short_write_bytes: int | None = None
     _is_next_read_misdirected: bool = False
@@ -74,6 +77,10 @@ class DiskFaults:
 
     def before(self, call: DiskCall, path: str) -> None:
         """Every call of the disk comes through here first."""
+        if self.on_call is not None:
+            self.on_call(call, path)
+        if not self._planned and not self.error_ratios:
+            return
         for planned in self._due(call):
             self._planned.remove(planned)
             if planned.delay_ms:
@@ -93,7 +100,7 @@ class DiskFaults:
         return due
 
     def _fail(self, call: DiskCall, error: int, path: str) -> None:
-        if call is DiskCall.SYNC:
+        if call in (DiskCall.SYNC, DiskCall.SYNC_ALL):
             self.failed_sync_count += 1
         raise OSError(error, os.strerror(error) + ", on command", path)
 

@@ -7,7 +7,7 @@ when it began: what others wrote meanwhile is not counted as safe.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -186,6 +186,23 @@ class RecordingFiles:
         with self.lock:
             self._files.sync_dir(path)
             self.operations.append(DirectorySynced(path))
+
+    def sync_all(self) -> None:
+        """Recorded as a sync of each file and directory. Held while it lasts, for the same reason."""
+        with self.lock:
+            self._files.sync_all()
+            self.operations += [Synced(known.file, known.operation_count) for known in self._known.values()]
+            self.operations += [DirectorySynced(path) for path in self._directories("")]
+
+    def _directories(self, path: str) -> Iterator[str]:
+        yield path
+        for name in self._files.list_dir(path):
+            inner = f"{path}/{name}".lstrip("/")
+            if inner not in self._known:
+                yield from self._directories(inner)
+
+    def owns_file_system(self) -> bool:
+        return self._files.owns_file_system()
 
     def modified_ms(self, path: str) -> int:
         return self._files.modified_ms(path)

@@ -69,6 +69,7 @@ class SimFile:
         self._disk.sync_count += 1
         try:
             self._disk.faults.before(DiskCall.SYNC, self.path)
+            self.inode.tell_loss(self.path)
         except OSError:
             self.inode.lose_pending()  # a second sync will succeed, and mean nothing
             raise
@@ -102,12 +103,15 @@ class SimFile:
 class SimDisk:
     """See Files."""
 
-    def __init__(self, seed: int = 0, *, now_ms: Callable[[], int] = lambda: 0) -> None:
+    def __init__(self, seed: int | str = 0, *, now_ms: Callable[[], int] = lambda: 0) -> None:
         self.now_ms = now_ms
         self.random = Random(seed)  # noqa: S311 (it decides what breaks, nothing secret)
         self.faults = DiskFaults(self.random)
         self.generation = 0
         self.sync_count = 0
+        self.locked_by: int | None = None
+        """The generation that holds the directory's lock."""
+        self.sync_all_count = 0
         self.names = Names()
 
     # --- crashes and rot
@@ -149,8 +153,7 @@ class SimDisk:
         return at
 
     def used_bytes(self) -> Iterator[int]:
-        for directory in _directories(self.names.root):
-            yield from (len(node.data) for node in directory.entries.values() if isinstance(node, Inode))
+        yield from (len(inode.data) for inode in self._inodes())
 
     # --- Files
 
@@ -200,6 +203,28 @@ class SimDisk:
     def sync_dir(self, path: str) -> None:
         self.faults.before(DiskCall.SYNC_DIR, path)
         self.names.sync(self._directory(path))
+
+    def sync_all(self) -> None:
+        """Where it fails, some of the files that it was to write are the ones that lost something; each tells once."""
+        self.sync_all_count += 1
+        unsafe = [inode for inode in self._inodes() if inode.pending]
+        try:
+            self.faults.before(DiskCall.SYNC_ALL, "")
+        except OSError:
+            for inode in self.random.sample(unsafe, k=min(len(unsafe), self.random.randint(0, 2))):
+                inode.lose_pending()
+                inode.has_untold_loss = True
+            raise
+        for inode in unsafe:
+            inode.sync()
+        self.names.sync_all()
+
+    def owns_file_system(self) -> bool:
+        return True
+
+    def _inodes(self) -> Iterator[Inode]:
+        for directory in _directories(self.names.root):
+            yield from (node for node in directory.entries.values() if isinstance(node, Inode))
 
     def modified_ms(self, path: str) -> int:
         return self._inode(path).modified_ms

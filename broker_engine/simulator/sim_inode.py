@@ -5,6 +5,8 @@ Operations are positional, so that one that the disk lost leaves a gap of zeros 
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -35,7 +37,7 @@ def apply_operations(content: bytes, operations: Iterable[FileOperation]) -> byt
 
 
 class Inode:
-    __slots__ = ("data", "durable", "modified_ms", "operation_count", "pending")
+    __slots__ = ("data", "durable", "has_untold_loss", "modified_ms", "operation_count", "pending")
 
     def __init__(self, content: bytes = b"", *, modified_ms: int = 0) -> None:
         self.durable = content
@@ -45,6 +47,8 @@ class Inode:
         self.pending: list[FileOperation] = []
         self.operation_count = 0
         """All operations ever; the last of them are pending."""
+        self.has_untold_loss = False
+        """A sync of the whole disk lost something of it: its next own sync fails."""
         self.modified_ms = modified_ms
 
     def copy(self) -> Inode:
@@ -74,6 +78,11 @@ class Inode:
     def lose_pending(self) -> None:
         """The kernel gave up on dirty pages: processes still see them, the disk never will."""
         self.pending.clear()
+
+    def tell_loss(self, path: str) -> None:
+        if self.has_untold_loss:
+            self.has_untold_loss = False
+            raise OSError(errno.EIO, os.strerror(errno.EIO) + ", since a sync of everything", path)
 
     def flip_bit(self, position: int, bit: int) -> None:
         """In the stored byte, and in the cached copy of it."""

@@ -66,6 +66,12 @@ class Names:
                 _edit(edit.directory.durable, edit.name, edit.node)
         self.pending = kept[::-1]
 
+    def sync_all(self) -> None:
+        for change in self.pending:
+            for edit in change:
+                _edit(edit.directory.durable, edit.name, edit.node)
+        self.pending = []
+
     def copy(self) -> Names:
         """The same tree with the same changes pending, of other directories and other inodes."""
         twins: dict[int, Node] = {}

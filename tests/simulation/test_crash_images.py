@@ -12,6 +12,7 @@ from broker_engine.clock import Clock
 from broker_engine.log.checkpoints import EpochCache
 from broker_engine.log.config import LogConfig
 from broker_engine.log.files import FileHandle, Files
+from broker_engine.log.flush import FlushJob, run_together
 from broker_engine.log.partition_log import PartitionLog
 from broker_engine.log.segment import Segment
 from broker_engine.simulator import crash_images
@@ -68,6 +69,24 @@ def test_the_command_says_how_many_images_it_booted(capsys: pytest.CaptureFixtur
     last_line = capsys.readouterr().out.splitlines()[-1]
     assert last_line.startswith("crash images: ")
     assert last_line.endswith(" booted, violations 0")
+
+
+class FlushesTogether(Workload):
+    """As one log of a crowd that is flushed by one sync of the whole file system."""
+
+    def flush(self) -> None:
+        job = self.log.flush_job()
+        if job is not None:
+            assert self.sync(job) is None
+            self._note_durable(self.log.on_flushed(job))
+
+    def sync(self, job: FlushJob) -> OSError | None:
+        return run_together(self._files, [job])
+
+
+@POLICIES
+def test_a_log_that_is_flushed_in_a_crowd_survives_too(config: LogConfig) -> None:
+    assert_nothing_found(CrashImages(SMALL(config=config, operation_count=400), workload=FlushesTogether).run())
 
 
 # --- planted bugs

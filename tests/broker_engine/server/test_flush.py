@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from broker_engine.clock import SystemClock
 from broker_engine.errors import BrokerError, ErrorCode
-from broker_engine.server.flush import FlushManager
+from broker_engine.server.flush import THREAD_COUNT, CrowdFlush, FlushManager
+from broker_engine.server.syncfs_rule import LOGS_MIN, SyncfsRule
 from tests.broker_engine.net.test_sockets import until
 
 
@@ -16,7 +19,10 @@ class SlowJob:
     end_offset: int
     may_finish: threading.Event
 
+    run_count: int = 0
+
     def run(self) -> None:
+        self.run_count += 1
         assert self.may_finish.wait(10)
 
 
@@ -26,11 +32,14 @@ class FakeLog:
 
     end_offset: int = 0
     is_broken: bool = False
+    is_quick: bool = False
     flushed_to: list[int] = field(default_factory=list)
     jobs: list[SlowJob] = field(default_factory=list)
 
     def flush_job(self) -> SlowJob | None:
         self.jobs.append(SlowJob(self.end_offset, threading.Event()))
+        if self.is_quick:
+            self.jobs[-1].may_finish.set()
         return self.jobs[-1]
 
     def on_flushed(self, job: SlowJob) -> None:
@@ -83,4 +92,88 @@ async def test_after_an_error_nothing_is_synced_again() -> None:
     assert [str(failure) for failure in failures] == ["KAFKA_STORAGE_ERROR: the disk failed"]
     manager.request(log)
     assert len(log.jobs) == 1
+    manager.close()
+
+
+@dataclass
+class WholeDisk:
+    """Flushes many logs at once, or fails at it; notes how many there were."""
+
+    error: OSError | None = None
+    may_finish: threading.Event = field(default_factory=threading.Event)
+    crowds: list[int] = field(default_factory=list)
+
+    def run(self, jobs: Sequence[SlowJob]) -> OSError | None:
+        self.crowds.append(len(jobs))
+        assert self.may_finish.wait(10)
+        for job in jobs if self.error else ():
+            job.run()
+        return self.error
+
+
+def crowd_manager(disk: WholeDisk) -> FlushManager[SlowJob]:
+    rule = SyncfsRule("always", owns_file_system=True, thread_count=THREAD_COUNT)
+    return FlushManager(SystemClock(), lambda _: None, crowd=CrowdFlush(rule, disk.run))
+
+
+def wait_behind_slow_ones(manager: FlushManager[SlowJob], count: int) -> tuple[list[FakeLog], list[FakeLog]]:
+    """As many flushes as there are threads, and a crowd that waits for one of them to end."""
+    slow = [FakeLog() for _ in range(THREAD_COUNT)]
+    crowd = [FakeLog(end_offset=9, is_quick=True) for _ in range(count)]
+    for log in [*slow, *crowd]:
+        manager.request(log)
+    return slow, crowd
+
+
+def let_go(logs: Sequence[FakeLog]) -> None:
+    for log in logs:
+        for job in log.jobs:
+            job.may_finish.set()
+
+
+async def test_a_crowd_is_flushed_at_once_and_late_comers_ride_the_next() -> None:
+    disk = WholeDisk()
+    manager = crowd_manager(disk)
+    slow, crowd = wait_behind_slow_ones(manager, LOGS_MIN)
+    assert all(not log.jobs for log in crowd), "what is dirty is asked when its turn comes, so that more of it rides"
+    let_go(slow)
+    await until(lambda: disk.crowds == [LOGS_MIN])
+    late = [FakeLog(end_offset=9) for _ in range(LOGS_MIN + 8)]
+    for log in [*late, crowd[0]]:
+        manager.request(log)
+    assert all(not log.jobs for log in late)
+    disk.may_finish.set()
+    await manager.drain()
+    assert disk.crowds == [LOGS_MIN, LOGS_MIN + 9]
+    assert all(log.flushed_to == [9] for log in [*late, *crowd[1:]])
+    assert crowd[0].flushed_to == [9, 9]
+    assert (manager.flush_count, manager.syncfs_count) == (THREAD_COUNT + 2 * LOGS_MIN + 9, 2)
+    manager.close()
+
+
+async def test_few_that_wait_are_flushed_one_by_one() -> None:
+    disk = WholeDisk()
+    manager = crowd_manager(disk)
+    slow, few = wait_behind_slow_ones(manager, LOGS_MIN - 1)
+    let_go(slow)
+    await manager.drain()
+    assert all(log.flushed_to == [9] for log in few)
+    assert disk.crowds == []
+    manager.close()
+
+
+async def test_a_failed_sync_of_all_runs_each_log_once_and_is_the_last_of_its_kind() -> None:
+    disk = WholeDisk(error=OSError(errno.EIO, "somebody's page was lost"))
+    manager = crowd_manager(disk)
+    slow, crowd = wait_behind_slow_ones(manager, LOGS_MIN)
+    let_go(slow)
+    disk.may_finish.set()
+    await manager.drain()
+    assert [job.run_count for log in crowd for job in log.jobs] == [1] * LOGS_MIN
+    assert all(log.flushed_to == [9] for log in crowd), "the lost page was another's: they go on"
+    slow, again = wait_behind_slow_ones(manager, LOGS_MIN)
+    let_go(slow)
+    await manager.drain()
+    assert all(log.flushed_to == [9] for log in again)
+    assert disk.crowds == [LOGS_MIN]
     manager.close()
