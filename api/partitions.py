@@ -42,6 +42,9 @@ class PartitionOut(serializers.Serializer):
     adding = Brokers(help_text="Replicas that a reassignment under way brings")
     removing = Brokers(help_text="Replicas that a reassignment under way takes")
     min_insync = serializers.IntegerField(allow_null=True, help_text="With fewer in sync, acks=all is refused")
+    unclean_election_count = serializers.IntegerField(
+        allow_null=True, help_text="How often acknowledged records may have been lost to have a leader"
+    )
     log_start_offset = serializers.CharField(allow_null=True)
     high_watermark = serializers.CharField(allow_null=True)
     last_stable_offset = serializers.CharField(allow_null=True)
@@ -80,6 +83,7 @@ def show_partition(view: PartitionView) -> dict[str, Any]:
         "adding": [],
         "removing": [],
         "min_insync": None,
+        "unclean_election_count": None,
         "log_start_offset": _text(view.log_start_offset),
         "high_watermark": _text(view.high_watermark),
         "last_stable_offset": None,

@@ -50,6 +50,8 @@ class Roster:
         self._entries: dict[PartitionId, Entry] = {}
         self._by_turn: dict[int, list[PartitionId]] = {}
         self.leaderless_here_count = 0
+        self.unclean_election_count = 0
+        """Of the whole cluster."""
 
     def led(self) -> Iterator[Entry]:
         return (entry for entry in self._entries.values() if entry.local is not None)
@@ -77,9 +79,10 @@ class Roster:
                 self._add((local.topic_id, local.index), local.name, state, local, known)
 
     def _add_leaderless(self, image: MetadataImage, known: dict[PartitionId, Entry], *, is_speaker: bool) -> None:
-        self.leaderless_here_count = 0
+        self.leaderless_here_count = self.unclean_election_count = 0
         for topic in image.topics.values():
             for index, state in topic.partitions.items():
+                self.unclean_election_count += state.unclean_elections
                 if state.leader == NO_LEADER:
                     self.leaderless_here_count += self._node_id in state.replicas
                     if is_speaker:

@@ -36,7 +36,10 @@ def _led_row(entry: Entry, local: LocalPartition, now_ms: int) -> PartitionRow:
         last_append_ms=local.last_append_ms,
         partition_epoch=state.partition_epoch,
         elr=list(state.elr),
+        adding=list(state.adding),
+        removing=list(state.removing),
         min_insync=min_insync(local),
+        unclean_election_count=state.unclean_elections,
     )
 
 
@@ -57,6 +60,9 @@ def _leaderless_row(entry: Entry, now_ms: int) -> PartitionRow:
         last_append_ms=0,
         partition_epoch=state.partition_epoch,
         elr=list(state.elr),
+        adding=list(state.adding),
+        removing=list(state.removing),
+        unclean_election_count=state.unclean_elections,
     )
 
 
@@ -74,7 +80,9 @@ def is_under_min_isr(entry: Entry) -> bool:
 
 
 def is_under_replicated(entry: Entry) -> bool:
-    return len(entry.state.isr) < len(entry.state.replicas)
+    """Replicas that a move is just bringing do not count: nothing is missing without them."""
+    state = entry.state
+    return any(broker not in state.isr and broker not in state.adding for broker in state.replicas)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +107,9 @@ def take_census(led: Iterable[Entry], locals_: Iterable[LocalPartition]) -> Cens
     )
 
 
-def cluster_row(image: MetadataImage, *, controller: int, controller_epoch: int, now_ms: int) -> ClusterRow:
+def cluster_row(
+    image: MetadataImage, *, controller: int, controller_epoch: int, unclean_election_count: int, now_ms: int
+) -> ClusterRow:
     return ClusterRow(
         at_ms=now_ms,
         metadata_offset=image.next_offset,
@@ -107,9 +117,9 @@ def cluster_row(image: MetadataImage, *, controller: int, controller_epoch: int,
         controller_epoch=controller_epoch,
         voters=[voter.id for voter in image.voters],
         brokers=[_member(image.brokers[broker]) for broker in sorted(image.brokers)],
-        unclean_election_count=0,
+        unclean_election_count=unclean_election_count,
     )
 
 
 def _member(broker: BrokerImage) -> MemberRow:
-    return MemberRow(broker.id, broker.epoch, broker.host, broker.rack or "", broker.is_fenced, is_shutting_down=False)
+    return MemberRow(broker.id, broker.epoch, broker.host, broker.rack or "", broker.is_fenced, broker.is_shutting_down)

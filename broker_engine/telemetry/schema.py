@@ -67,6 +67,8 @@ class PartitionRow:
     """What a reassignment under way brings and takes."""
     min_insync: int = 1
     """With fewer replicas in sync, acks=all is refused."""
+    unclean_election_count: int = 0
+    """How often acknowledged records may have been lost for the sake of having a leader."""
 
 
 @dataclass(frozen=True, slots=True)

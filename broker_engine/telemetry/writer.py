@@ -15,7 +15,7 @@ from broker_engine.server.local_partition import LocalPartition
 from broker_engine.telemetry.roster import Entry, News, PartitionId, Roster, speaker_of
 from broker_engine.telemetry.rows import Census, cluster_row, partition_row, take_census
 from broker_engine.telemetry.sampler import EVERY_TICK, EncodedRecord, Sampler
-from broker_engine.telemetry.schema import BrokerRow, Key, Kind, Row, TenantRow
+from broker_engine.telemetry.schema import BrokerRow, ClusterRow, Key, Kind, Row, TenantRow
 
 if TYPE_CHECKING:
     from broker_engine.server.broker import Broker
@@ -108,9 +108,7 @@ class TelemetryWriter:
         yield self._key(Kind.BROKER), EVERY_TICK, self._broker_row(now_ms)
         if self._is_speaker:
             key = self._key(Kind.CLUSTER)
-            image = self._broker.image
-            row_of_all = cluster_row(image, controller=self._controller, controller_epoch=0, now_ms=now_ms)
-            yield key, self._sampler.turn_of(key), row_of_all
+            yield key, self._sampler.turn_of(key), self._cluster_row(now_ms)
 
     def _entries(self, news: News) -> dict[PartitionId, Entry]:
         """What may have changed, and what has its turn."""
@@ -131,6 +129,15 @@ class TelemetryWriter:
     def _key(self, kind: Kind, *, tenant: str = "", name: str = "", partition: int = -1) -> Key:
         broker = self._broker
         return Key(broker.node_id, broker.broker_epoch, kind, tenant, name, partition)
+
+    def _cluster_row(self, now_ms: int) -> ClusterRow:
+        return cluster_row(
+            self._broker.image,
+            controller=self._controller,
+            controller_epoch=0,
+            unclean_election_count=self._roster.unclean_election_count,
+            now_ms=now_ms,
+        )
 
     def _broker_row(self, now_ms: int) -> BrokerRow:
         broker, counters = self._broker, self._broker.counters

@@ -44,6 +44,7 @@ class PartitionState:
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
     min_insync: int = 1
+    unclean_election_count: int = 0
 
     @property
     def osr(self) -> tuple[int, ...]:
@@ -94,6 +95,7 @@ class PartitionState:
             "adding": list(self.adding),
             "removing": list(self.removing),
             "min_insync": self.min_insync,
+            "unclean_election_count": self.unclean_election_count,
             "log_start_offset": int64_text(self.log_start_offset),
             "high_watermark": int64_text(self.high_watermark),
             "last_stable_offset": int64_text(self.last_stable_offset),
@@ -125,6 +127,7 @@ def partition_state(partition: int, row: Row, heard_s: float) -> PartitionState:
         removing=_numbers(row.get("removing", ())),
         partition_epoch=int(row.get("partition_epoch", UNKNOWN)),
         min_insync=int(row.get("min_insync", 1)),
+        unclean_election_count=int(row.get("unclean_election_count", 0)),
         **{name: int(row[name]) for name in _PARTITION_NUMBERS},
     )
 
@@ -198,10 +201,9 @@ class BrokerState:
 
 
 def broker_state(broker: int, broker_epoch: int, row: Row, heard_s: float) -> BrokerState:
-    own = {"broker", "broker_epoch", "heard_s"}
-    known = {field.name: row[field.name] for field in fields(BrokerState) if field.name in row}
-    values = {name: bool(value) if name.startswith("is_") else int(value) for name, value in known.items()}
-    return BrokerState(broker, broker_epoch, heard_s, **{name: it for name, it in values.items() if name not in own})
+    told = [field.name for field in fields(BrokerState) if field.name in row]
+    values: dict[str, Any] = {name: bool(row[name]) if name.startswith("is_") else int(row[name]) for name in told}
+    return BrokerState(**{**values, "broker": broker, "broker_epoch": broker_epoch, "heard_s": heard_s})
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,21 @@ def test_replicas_without_a_leader_are_counted_where_they_are() -> None:
     assert counts == [1, 1, 0]
 
 
+def test_unclean_elections_are_counted_over_the_whole_cluster() -> None:
+    image = after(
+        three_brokers(),
+        tuple(
+            PartitionRecord(
+                topic_id=TOPIC_ID, partition=index, replicas=(1, 2), isr=(2,), leader=2, unclean_elections=2
+            )
+            for index in (0, 1)
+        ),
+    )
+    one = roster(1)
+    one.follow(image, [], is_speaker=False)
+    assert one.unclean_election_count == 4
+
+
 def test_the_controller_speaks_for_all_or_the_first_live_broker_where_it_is_none() -> None:
     image = cluster(3)
     assert speaker_of(image, controller=2) == 2
@@ -114,7 +129,7 @@ def test_the_controller_speaks_for_all_or_the_first_live_broker_where_it_is_none
 
 def test_the_cluster_row_names_every_member() -> None:
     image = after(cluster(2), (broker(2, rack="b", fenced=True),))
-    row = cluster_row(image, controller=1, controller_epoch=3, now_ms=9)
+    row = cluster_row(image, controller=1, controller_epoch=3, unclean_election_count=4, now_ms=9)
     assert [(member.broker, member.rack, member.is_fenced) for member in row.brokers] == [
         (1, "", False),
         (2, "b", True),

@@ -32,7 +32,7 @@ def test_rows_come_in_the_order_of_partitions_and_as_rest_shows_them() -> None:
     assert rows[0].as_json() == {
         "partition": 0, "leader": 1, "leader_epoch": 3, "isr": [1], "log_start_offset": "2", "high_watermark": "10",
         "last_stable_offset": "10", "log_end_offset": "12", "size_bytes": "9007199254740993", "partition_epoch": None,
-        "osr": [2], "elr": [], "adding": [], "removing": [], "min_insync": 1,
+        "osr": [2], "elr": [], "adding": [], "removing": [], "min_insync": 1, "unclean_election_count": 0,
         "replicas": [{"broker": 1, "in_sync": True, "log_end_offset": "12"},
                      {"broker": 2, "in_sync": False, "log_end_offset": None}],
     }  # fmt: skip
