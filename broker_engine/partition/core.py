@@ -1,62 +1,67 @@
-"""A partition's leader, pure: decides about each batch, and how far the log is committed.
+"""A partition's leader, pure: decides about each batch, how far the log is committed, and who is in sync.
 
-The shell calls decide_produce, log.append and on_appended without awaiting in between; flushes report by on_flushed.
-Seats left for replication: `isr` and `replicas` stay for a leader's term, and only this broker's own offsets count.
+The shell calls decide_produce, log.append and on_appended without awaiting in between; flushes report by on_flushed,
+followers' fetches by on_follower_fetch, the controller by on_isr_answer and on_metadata. Times are of the monotonic
+clock, but for those of producers. Numbers in comments are the rules of reliability.md section 2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable
 from typing import Protocol
 
 from broker_engine.errors import BrokerError, ErrorCode
-from broker_engine.partition.producer_snapshot import pack_snapshot, parse_snapshot
-from broker_engine.partition.producers import EXPIRATION_MS_DEFAULT, PRODUCERS_MAX_DEFAULT, ProducerStates
-from broker_engine.records.control import TxnMarker
+from broker_engine.partition.effects import (
+    APPEND,
+    NEED_FLUSH,
+    NO_BROKER_EPOCH,
+    AdvanceHighWatermark,
+    Append,
+    Duplicate,
+    Effect,
+    FailAcks,
+    IsrProposal,
+    NeedFlush,
+    ProduceDecision,
+    ProposeIsr,
+)
+from broker_engine.partition.followers import Follower
+from broker_engine.partition.producers import PRODUCERS_MAX_DEFAULT, ProducerStates
+from broker_engine.partition.replica import AckDurability, PartitionSettings, ReplicaCore
 from broker_engine.records.header import NO_TIMESTAMP, BatchHeader
 
+__all__ = [
+    "AckDurability",
+    "AdvanceHighWatermark",
+    "Append",
+    "Duplicate",
+    "Effect",
+    "FailAcks",
+    "IsrProposal",
+    "NeedFlush",
+    "PartitionCore",
+    "PartitionSettings",
+    "PartitionState",
+    "ProduceDecision",
+    "ProposeIsr",
+]
+
 ACKS_ALL = -1
+IsEligible = Callable[[int, int], bool]
+"""(broker id, broker epoch): is this life of the broker registered, unfenced and not shutting down?"""
 
-
-class AckDurability(StrEnum):
-    FSYNC = "fsync"
-    PAGE_CACHE = "page-cache"
-
-
-@dataclass(frozen=True, slots=True)
-class Append:
-    """The batch is next: append it, then call on_appended."""
-
-
-@dataclass(frozen=True, slots=True)
-class Duplicate:
-    """The batch is in the log already: answer with these, nothing is appended."""
-
-    base_offset: int
-    last_offset: int
-    log_append_time_ms: int
-    """The stored batch's timestamp, whatever the topic's timestamp type: as Kafka answers."""
-
-
-@dataclass(frozen=True, slots=True)
-class AdvanceHighWatermark:
-    """Wake producers with acks=-1 and readers that wait below `offset`."""
-
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class NeedFlush:
-    """What was appended is not committed before it is on disk: start a flush unless one is in flight."""
-
-
-Effect = AdvanceHighWatermark | NeedFlush
-ProduceDecision = Append | Duplicate
-
-APPEND = Append()
-NEED_FLUSH = NeedFlush()
+_REFUSED_FOR_GOOD = frozenset({ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED})
+"""The proposal was not and will not be carried out: the next one may differ."""
+_NEWS_UNDER_WAY = frozenset(
+    {
+        ErrorCode.INVALID_UPDATE_VERSION,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.NEW_LEADER_ELECTED,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+    }
+)
+"""The controller knows more than we do: metadata will tell."""
 
 
 class Appended(Protocol):
@@ -72,16 +77,20 @@ class Appended(Protocol):
     def log_append_time_ms(self) -> int: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionSettings:
-    """Topic configuration that may change while the partition is led."""
+class PartitionState(Protocol):
+    """What the core needs to know of metadata.PartitionImage."""
 
-    ack_durability: AckDurability = AckDurability.FSYNC
-    min_insync_replicas: int = 1
-    producer_expiration_ms: int = EXPIRATION_MS_DEFAULT
+    @property
+    def replicas(self) -> tuple[int, ...]: ...
+
+    @property
+    def isr(self) -> tuple[int, ...]: ...
+
+    @property
+    def partition_epoch(self) -> int: ...
 
 
-class PartitionCore:
+class PartitionCore(ReplicaCore):
     def __init__(
         self,
         *,
@@ -91,64 +100,47 @@ class PartitionCore:
         log_start_offset: int,
         log_end_offset: int,
         durable_end_offset: int,
+        node_id: int | None = None,
+        high_watermark: int | None = None,
+        partition_epoch: int = 0,
         settings: PartitionSettings | None = None,
+        producers: ProducerStates | None = None,
         producers_max: int = PRODUCERS_MAX_DEFAULT,
+        is_eligible: IsEligible = lambda broker_id, broker_epoch: True,
+        now_ms: int = 0,
     ) -> None:
-        assert set(isr) <= set(replicas), "in-sync replicas are replicas"
-        assert log_start_offset <= durable_end_offset <= log_end_offset
-        self.leader_epoch = leader_epoch
-        self.replicas = replicas
-        self.isr = isr
-        self.settings = settings or PartitionSettings()
-        self.log_start_offset = log_start_offset
-        self.log_end_offset = log_end_offset
-        self.durable_end_offset = durable_end_offset
-        self.high_watermark = log_start_offset
-        self.producers = ProducerStates(expiration_ms=self.settings.producer_expiration_ms, producers_max=producers_max)
+        """`node_id`: the leader itself; without one the first replica."""
+        super().__init__(
+            leader_epoch=leader_epoch,
+            replicas=replicas,
+            isr=isr,
+            log_start_offset=log_start_offset,
+            log_end_offset=log_end_offset,
+            durable_end_offset=durable_end_offset,
+            high_watermark=high_watermark,
+            partition_epoch=partition_epoch,
+            settings=settings,
+            producers=producers,
+            producers_max=producers_max,
+        )
+        self.epoch_start_offset = log_end_offset
+        self.proposal: IsrProposal | None = None
+        """In flight: the controller may or may not have carried it out."""
+        self._node_id = replicas[0] if node_id is None else node_id
+        self._is_eligible = is_eligible
+        self._latest_ms = now_ms
+        self._followers: dict[int, Follower] = {}
+        self._note_replicas(now_ms)
         self._advance()
 
-    @property
-    def last_stable_offset(self) -> int:
-        return self.high_watermark
+    def _note_replicas(self, now_ms: int) -> None:
+        known, self._followers = self._followers, {}
+        for replica in self.replicas:
+            if replica != self._node_id:
+                caught_up_ms = now_ms if replica in self.isr else -self.settings.lag_time_ms_max - 1
+                self._followers[replica] = known.get(replica) or Follower(caught_up_ms=caught_up_ms)
 
-    def replay(self, headers: Iterable[BatchHeader], now_ms: int) -> None:
-        """Learn from the stored log what producers did. They count as seen now: batch times are the clients' word."""
-        for header in headers:
-            self.producers.record(header, header.base_offset, now_ms)
-
-    def restore(
-        self,
-        snapshots: Iterable[tuple[int, bytes]],
-        batches_from: Callable[[int], Iterable[tuple[BatchHeader, TxnMarker | None]]],
-        now_ms: int,
-    ) -> int:
-        """Learn what producers did from the first readable snapshot and the batches behind it.
-
-        `snapshots` are (offset, bytes), newest first; each covers what is below its offset. Answers where the replay
-        began: 0 without a snapshot.
-        """
-        start_offset = 0
-        for offset, data in snapshots:
-            entries = parse_snapshot(data)
-            if entries is not None:
-                self.producers.restore(entries, now_ms)
-                start_offset = offset
-                break
-        for header, marker in batches_from(start_offset):
-            self.producers.record(header, header.base_offset, now_ms, marker)
-        return start_offset
-
-    def pack_producers(self) -> bytes:
-        """A snapshot of what producers did below the log's end."""
-        return pack_snapshot(list(self.producers.entries()))
-
-    def check_leader_epoch(self, current_leader_epoch: int) -> None:
-        """A client's or follower's idea of the leader epoch; negative asks for no check."""
-        if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:
-            return
-        is_old = current_leader_epoch < self.leader_epoch
-        code = ErrorCode.FENCED_LEADER_EPOCH if is_old else ErrorCode.UNKNOWN_LEADER_EPOCH
-        raise BrokerError(code, f"leader epoch {current_leader_epoch}, here it is {self.leader_epoch}")
+    # --- produce
 
     def decide_produce(self, header: BatchHeader, acks: int, now_ms: int) -> ProduceDecision:
         """What to do with a checked batch. BrokerError refuses it; nothing changes here either way."""
@@ -174,43 +166,162 @@ class PartitionCore:
         return self._advance()
 
     def on_flushed(self, durable_end_offset: int) -> list[Effect]:
-        assert durable_end_offset <= self.log_end_offset, "only written records can be durable"
-        self.durable_end_offset = max(self.durable_end_offset, durable_end_offset)
+        self._note_flushed(durable_end_offset)
         return self._advance()
-
-    def on_log_start(self, log_start_offset: int) -> None:
-        """Retention or DeleteRecords moved the log's start."""
-        assert self.log_start_offset <= log_start_offset <= self.high_watermark, "only committed records are removed"
-        self.log_start_offset = log_start_offset
 
     def configure(self, settings: PartitionSettings) -> list[Effect]:
         """New topic configuration, in force from now on."""
-        self.settings = settings
-        self.producers.expiration_ms = settings.producer_expiration_ms
-        effects = self._advance()
-        is_flush_due = settings.ack_durability is AckDurability.FSYNC and self.durable_end_offset < self.log_end_offset
-        return [*effects, NEED_FLUSH] if is_flush_due else effects
+        self._take_over(settings)
+        effects = [*self._advance(), *self._fail_acks_below_min()]
+        return [*effects, NEED_FLUSH] if self.is_flush_due else effects
 
     def is_committed(self, last_offset: int) -> bool:
-        """May acks=-1 be answered for a batch that ends here?"""
+        """May acks=-1 be answered for a batch that ends here? (23)"""
         return last_offset < self.high_watermark
+
+    @property
+    def knows_latest_offset(self) -> bool:
+        """Until everything of earlier terms is committed here too, the true high watermark may be above ours. (15)"""
+        return self.high_watermark >= self.epoch_start_offset
+
+    # --- followers
+
+    def on_follower_fetch(
+        self, replica: int, broker_epoch: int, fetch_offset: int, durable_offset: int, now_ms: int
+    ) -> list[Effect]:
+        """A fetch of this leader epoch, from inside our log, whose epochs agree with ours: it has what is below."""
+        follower = self._followers.get(replica)
+        if follower is None or broker_epoch < follower.broker_epoch:
+            raise BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{replica} is no replica here, or an earlier life")
+        assert fetch_offset <= self.log_end_offset, "nobody is ahead of the leader"
+        self._latest_ms = max(self._latest_ms, now_ms)
+        follower.on_fetch(broker_epoch, fetch_offset, durable_offset)
+        follower.note_time(self.log_end_offset, now_ms)
+        effects = self._advance()
+        if replica not in self.isr and self._may_join(replica, follower):
+            effects.append(self._propose((*self.isr, replica)))
+        return effects
+
+    def on_tick(self, now_ms: int) -> list[Effect]:
+        """From time to time: whoever has not kept up leaves the ISR."""
+        self._latest_ms = max(self._latest_ms, now_ms)
+        for follower in self._followers.values():
+            if follower.end_offset >= self.log_end_offset:
+                follower.caught_up_ms = now_ms  # its quiet fetches do not name the partition
+        staying = tuple(member for member in self.isr if not self._is_out_of_sync(member, now_ms))
+        if self.proposal is not None or staying == self.isr:
+            return self._advance()
+        return [self._propose(staying)]
+
+    def replica_end_offsets(self) -> dict[int, int]:
+        own = {self._node_id: self.log_end_offset}
+        return own | {replica: follower.end_offset for replica, follower in self._followers.items()}
+
+    def _is_out_of_sync(self, member: int, now_ms: int) -> bool:
+        follower = self._followers.get(member)
+        return follower is not None and follower.lags(self.log_end_offset, now_ms, self.settings.lag_time_ms_max)
+
+    def _may_join(self, replica: int, follower: Follower) -> bool:
+        """(16)"""
+        return (
+            self.proposal is None
+            and self._has_caught_up(follower)
+            and self._is_eligible(replica, follower.broker_epoch)
+        )
+
+    def _has_caught_up(self, follower: Follower) -> bool:
+        return self._counted_end(follower) >= max(self.high_watermark, self.epoch_start_offset)
+
+    def _propose(self, isr: tuple[int, ...]) -> ProposeIsr:
+        assert self.proposal is None, "one proposal at a time"
+        assert self._node_id in isr, "the leader is in sync with itself"
+        epochs = tuple(self._broker_epoch_of(member) for member in isr)
+        self.proposal = IsrProposal(self.leader_epoch, self.partition_epoch, isr, epochs)
+        return ProposeIsr(self.proposal)
+
+    def _broker_epoch_of(self, member: int) -> int:
+        follower = self._followers.get(member)
+        return NO_BROKER_EPOCH if follower is None else follower.broker_epoch
+
+    # --- what the controller decides
+
+    def on_isr_answer(
+        self, proposal: IsrProposal, code: ErrorCode, isr: tuple[int, ...] = (), partition_epoch: int = -1
+    ) -> list[Effect]:
+        """The controller's word on a proposal. Where it has none yet (a broken connection) the shell asks again."""
+        if proposal is not self.proposal:
+            return []  # metadata was faster
+        if code is ErrorCode.NONE or code in _REFUSED_FOR_GOOD:
+            self.proposal = None
+            return self._accept(isr, partition_epoch) if code is ErrorCode.NONE else self._advance()
+        if code in _NEWS_UNDER_WAY:
+            return []  # until then it counts as carried out, whether it was or not
+        return [ProposeIsr(proposal)]
+
+    def on_metadata(self, state: PartitionState) -> list[Effect]:
+        """The partition as a newer image shows it, in the same leader epoch."""
+        if state.partition_epoch < self.partition_epoch:
+            return []  # the controller's answer was faster
+        if state.replicas != self.replicas:
+            self.replicas = state.replicas
+            self._note_replicas(self._latest_ms)
+        return self._accept(state.isr, state.partition_epoch)
+
+    def _accept(self, isr: tuple[int, ...], partition_epoch: int) -> list[Effect]:
+        if partition_epoch > self.partition_epoch:
+            self.partition_epoch = partition_epoch
+            self.isr = isr
+            self.proposal = None  # made on top of an older one: it was carried out, or is refused
+        return [*self._advance(), *self._fail_acks_below_min()]
+
+    def _fail_acks_below_min(self) -> list[Effect]:
+        return [] if self._has_enough_replicas else [FailAcks(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)]
+
+    # --- high watermark
+
+    @property
+    def maximal_isr(self) -> tuple[int, ...]:
+        """Everybody whom the controller may count as in sync. (12)"""
+        if self.proposal is None:
+            return self.isr
+        return (*self.isr, *(member for member in self.proposal.isr if member not in self.isr))
 
     @property
     def _has_enough_replicas(self) -> bool:
         return len(self.isr) >= self.settings.min_insync_replicas
 
     def _advance(self) -> list[Effect]:
+        """(14)"""
         if not self._has_enough_replicas:
             return []
-        is_fsync = self.settings.ack_durability is AckDurability.FSYNC
-        committed = self.durable_end_offset if is_fsync else self.log_end_offset
+        committed = self.durable_end_offset if self.is_fsync else self.log_end_offset
+        if self._followers:
+            committed = min(committed, self._followers_end())
         # After a change from page-cache to fsync the durable end may be behind what was shown already.
         if committed <= self.high_watermark:
             return []
         self._set_high_watermark(committed)
         return [AdvanceHighWatermark(committed)]
 
-    def _set_high_watermark(self, offset: int) -> None:
-        assert offset >= self.high_watermark, "a high watermark never moves back"
-        assert self.log_start_offset <= offset <= self.log_end_offset, "only written records can be committed"
-        self.high_watermark = offset
+    def _followers_end(self) -> int:
+        """What all have that must have it."""
+        members = self.maximal_isr
+        return min(
+            (
+                self._counted_end(follower)
+                for replica, follower in self._followers.items()
+                if replica in members or self._is_about_to_join(replica, follower)
+            ),
+            default=self.log_end_offset,
+        )
+
+    def _counted_end(self, follower: Follower) -> int:
+        return follower.durable_end_offset if self.is_fsync else follower.end_offset
+
+    def _is_about_to_join(self, replica: int, follower: Follower) -> bool:
+        """Without waiting for it the high watermark would run ahead of its every fetch, and it would never join."""
+        return (
+            follower.has_fetched
+            and self._latest_ms - follower.caught_up_ms <= self.settings.lag_time_ms_max
+            and self._is_eligible(replica, follower.broker_epoch)
+        )

@@ -1,0 +1,147 @@
+"""What a leader and a follower of a partition have in common: the log's offsets, and what producers did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from broker_engine.errors import BrokerError, ErrorCode
+from broker_engine.partition.producer_snapshot import pack_snapshot, parse_snapshot
+from broker_engine.partition.producers import EXPIRATION_MS_DEFAULT, PRODUCERS_MAX_DEFAULT, ProducerStates
+from broker_engine.records.control import TxnMarker
+from broker_engine.records.header import BatchHeader
+
+Batches = Iterable[tuple[BatchHeader, TxnMarker | None]]
+
+
+class AckDurability(StrEnum):
+    FSYNC = "fsync"
+    PAGE_CACHE = "page-cache"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionSettings:
+    """Configuration that may change while the partition is served."""
+
+    ack_durability: AckDurability = AckDurability.FSYNC
+    min_insync_replicas: int = 1
+    producer_expiration_ms: int = EXPIRATION_MS_DEFAULT
+    lag_time_ms_max: int = 30_000
+    """replica.lag.time.max.ms"""
+
+
+def restored_producers(
+    producers: ProducerStates,
+    snapshots: Iterable[tuple[int, bytes]],
+    batches_from: Callable[[int], Batches],
+    now_ms: int,
+) -> int:
+    """Learn what producers did from the first readable snapshot and the batches behind it.
+
+    `snapshots` are (offset, bytes), newest first; each covers what is below its offset. Answers where the replay
+    began: 0 without a snapshot.
+    """
+    start_offset = 0
+    for offset, data in snapshots:
+        entries = parse_snapshot(data)
+        if entries is not None:
+            producers.restore(entries, now_ms)
+            start_offset = offset
+            break
+    for header, marker in batches_from(start_offset):
+        producers.record(header, header.base_offset, now_ms, marker)
+    return start_offset
+
+
+class ReplicaCore:
+    """One replica's term: it ends when the leader epoch or the role changes."""
+
+    def __init__(
+        self,
+        *,
+        leader_epoch: int,
+        replicas: tuple[int, ...],
+        isr: tuple[int, ...],
+        log_start_offset: int,
+        log_end_offset: int,
+        durable_end_offset: int,
+        high_watermark: int | None = None,
+        partition_epoch: int = 0,
+        settings: PartitionSettings | None = None,
+        producers: ProducerStates | None = None,
+        producers_max: int = PRODUCERS_MAX_DEFAULT,
+    ) -> None:
+        """`high_watermark` is what this replica knew before; where nobody knows, the log's start."""
+        assert all(member in replicas for member in isr), "in-sync replicas are replicas"
+        assert log_start_offset <= durable_end_offset <= log_end_offset
+        self.leader_epoch = leader_epoch
+        self.partition_epoch = partition_epoch
+        self.replicas = replicas
+        self.isr = isr
+        self.settings = settings or PartitionSettings()
+        self.log_start_offset = log_start_offset
+        self.log_end_offset = log_end_offset
+        self.durable_end_offset = durable_end_offset
+        known_offset = log_start_offset if high_watermark is None else high_watermark
+        self.high_watermark = max(log_start_offset, min(known_offset, log_end_offset))
+        self.producers = producers or ProducerStates(
+            expiration_ms=self.settings.producer_expiration_ms, producers_max=producers_max
+        )
+
+    @property
+    def last_stable_offset(self) -> int:
+        return self.high_watermark
+
+    @property
+    def is_fsync(self) -> bool:
+        return self.settings.ack_durability is AckDurability.FSYNC
+
+    @property
+    def is_flush_due(self) -> bool:
+        """Is there something that has to be on disk before it counts, and is not?"""
+        return self.is_fsync and self.durable_end_offset < self.log_end_offset
+
+    def replica_end_offsets(self) -> dict[int, int]:
+        """By replica: where its log ends, as far as known here. A follower knows of itself only, and says nothing."""
+        return {}
+
+    def replay(self, headers: Iterable[BatchHeader], now_ms: int) -> None:
+        """Learn from the stored log what producers did. They count as seen now: batch times are the clients' word."""
+        for header in headers:
+            self.producers.record(header, header.base_offset, now_ms)
+
+    def restore(
+        self, snapshots: Iterable[tuple[int, bytes]], batches_from: Callable[[int], Batches], now_ms: int
+    ) -> int:
+        return restored_producers(self.producers, snapshots, batches_from, now_ms)
+
+    def pack_producers(self) -> bytes:
+        """A snapshot of what producers did below the log's end."""
+        return pack_snapshot(list(self.producers.entries()))
+
+    def check_leader_epoch(self, current_leader_epoch: int) -> None:
+        """A client's or follower's idea of the leader epoch; negative asks for no check."""
+        if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:
+            return
+        is_old = current_leader_epoch < self.leader_epoch
+        code = ErrorCode.FENCED_LEADER_EPOCH if is_old else ErrorCode.UNKNOWN_LEADER_EPOCH
+        raise BrokerError(code, f"leader epoch {current_leader_epoch}, here it is {self.leader_epoch}")
+
+    def on_log_start(self, log_start_offset: int) -> None:
+        """Retention, DeleteRecords or the leader moved the log's start."""
+        assert self.log_start_offset <= log_start_offset <= self.high_watermark, "only committed records are removed"
+        self.log_start_offset = log_start_offset
+
+    def _set_high_watermark(self, offset: int) -> None:
+        assert offset >= self.high_watermark, "a high watermark never moves back"
+        assert self.log_start_offset <= offset <= self.log_end_offset, "only written records can be committed"
+        self.high_watermark = offset
+
+    def _note_flushed(self, durable_end_offset: int) -> None:
+        assert durable_end_offset <= self.log_end_offset, "only written records can be durable"
+        self.durable_end_offset = max(self.durable_end_offset, durable_end_offset)
+
+    def _take_over(self, settings: PartitionSettings) -> None:
+        self.settings = settings
+        self.producers.expiration_ms = settings.producer_expiration_ms
