@@ -19,7 +19,7 @@ from broker_engine.client.admin_model import (
     NewTopic,
     ResourceType,
 )
-from broker_engine.client.client import Client
+from broker_engine.client.cluster_admin import ClusterAdmin
 from broker_engine.client.config import BrokerAddress
 from broker_engine.client.errors import KafkaError, error_for
 from broker_engine.client.fetching import Isolation
@@ -53,11 +53,7 @@ def raise_errors(outcomes: Mapping[K, V | KafkaError]) -> dict[K, V]:
     return good
 
 
-class Admin(TenantsAdmin):
-    def __init__(self, client: Client) -> None:
-        super().__init__(client)
-        self._client = client
-
+class Admin(TenantsAdmin, ClusterAdmin):
     # Topics
 
     async def create_topics(
@@ -143,7 +139,8 @@ class Admin(TenantsAdmin):
         if response.error_code != ErrorCode.NONE:
             raise error_for(response.error_code, response.error_message, "describe the cluster")
         brokers = {one.broker_id: BrokerAddress(one.host, one.port) for one in response.brokers}
-        return ClusterDescription(response.cluster_id, response.controller_id, brokers)
+        racks = {one.broker_id: one.rack for one in response.brokers}
+        return ClusterDescription(response.cluster_id, response.controller_id, brokers, racks)
 
     # Configs
 

@@ -93,6 +93,35 @@ class ClusterDescription:
     cluster_id: str
     controller_id: int
     brokers: Mapping[int, BrokerAddress]
+    """Those that are live."""
+    racks: Mapping[int, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reassignment:
+    """A move under way: `replicas` holds the old and the new ones."""
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumReplica:
+    node: int
+    directory_id: UUID
+    log_end_offset: int
+    caught_up_ms: int
+    """When it last had everything; -1 where that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumDescription:
+    leader: int
+    epoch: int
+    high_watermark: int
+    voters: tuple[QuorumReplica, ...]
+    observers: tuple[QuorumReplica, ...]
 
 
 @dataclass(frozen=True, slots=True)

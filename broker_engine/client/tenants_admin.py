@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Iterable
 
 from broker_engine.client.admin_model import (
     Credential,
@@ -13,42 +12,12 @@ from broker_engine.client.admin_model import (
     DescribedTenants,
     Tenant,
 )
-from broker_engine.client.client import Client
+from broker_engine.client.controller_calls import ControllerCalls
 from broker_engine.client.errors import KafkaError, error_for
 from broker_engine.errors import ErrorCode
 from broker_engine.wire.messages import internal_alter_credentials as credentials_api
 from broker_engine.wire.messages import internal_alter_tenants as tenants_api
 from broker_engine.wire.messages import internal_describe_tenants as describe_api
-from broker_engine.wire.schema import Message
-
-R = TypeVar("R", bound=Message)
-
-
-class ControllerCalls:
-    """Asks the controller where there is one to name, and again when it has moved."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    def _timeout_ms(self, timeout_ms: int | None) -> int:
-        return self._client.config.request_timeout_ms if timeout_ms is None else timeout_ms
-
-    async def _ask_node(self, node: int | None, request: Message, answer: type[R]) -> R:
-        if node is None:
-            return await self._client.ask_any(request, answer)
-        return await self._client.ask(node, request, answer)
-
-    async def _ask_controller(self, request: Message, answer: type[R], codes: Callable[[R], Iterable[int]]) -> R:
-        metadata = self._client.metadata
-        response: R | None = None
-        async for _ in self._client.attempts():
-            node = metadata.controller_id if metadata.controller_id in metadata.brokers else None
-            response = await self._ask_node(node, request, answer)
-            if ErrorCode.NOT_CONTROLLER not in codes(response):
-                return response
-            await self._client.refresh_brokers()
-        assert response is not None, "there is always one attempt"
-        return response
 
 
 class TenantsAdmin(ControllerCalls):
