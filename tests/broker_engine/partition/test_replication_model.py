@@ -100,7 +100,7 @@ class OneTerm(RuleBasedStateMachine):
         self.replicas[LEADER].durable = set(self.replicas[LEADER].written)
         self.take(self.core.on_flushed(self.core.log_end_offset))
 
-    @rule(number=followers, count=st.integers(0, 5), is_flushed=st.booleans())
+    @rule(number=followers, count=st.sampled_from([1, 9]), is_flushed=st.booleans())
     def replicate(self, number: int, count: int, *, is_flushed: bool) -> None:
         replica = self.replicas[number]
         end = len(replica.written)
@@ -108,13 +108,15 @@ class OneTerm(RuleBasedStateMachine):
         if is_flushed:
             replica.durable = set(replica.written)
 
-    @rule(number=followers)
-    def fetch(self, number: int) -> None:
+    @rule(number=followers, is_new=st.booleans())
+    def fetch(self, number: int, *, is_new: bool) -> None:
+        if is_new:
+            self.replicate(number, 9, is_flushed=True)
         replica = self.replicas[number]
         replica.seen = (len(replica.written), len(replica.durable))
         self.take(self.core.on_follower_fetch(number, 5, *replica.seen, self.now_ms))
 
-    @rule(passed_ms=st.integers(1, 150))
+    @rule(passed_ms=st.sampled_from([10, LAG_MS + 1]))
     def tick(self, passed_ms: int) -> None:
         self.now_ms += passed_ms
         self.take(self.core.on_tick(self.now_ms))
