@@ -70,6 +70,13 @@ class DiskFile:
         finally:
             self.unpin()
 
+    def forget_cached(self, position: int) -> None:
+        descriptor = self._acquire()
+        try:
+            os.posix_fadvise(descriptor, position, 0, os.POSIX_FADV_DONTNEED)  # pages that are still dirty stay
+        finally:
+            self.unpin()
+
     def truncate(self, size_bytes: int) -> None:
         descriptor = self._acquire()
         try:

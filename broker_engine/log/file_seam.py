@@ -33,6 +33,10 @@ class FileHandle(Readable, Protocol):
         """False if reading the first or the last page of the range would wait for the disk."""
         ...
 
+    def forget_cached(self, position: int) -> None:
+        """From here on the next read shows what the disk holds, where the cache thinks that it has been written."""
+        ...
+
     def truncate(self, size_bytes: int) -> None: ...
 
     def sync(self) -> None:

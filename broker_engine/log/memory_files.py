@@ -51,6 +51,9 @@ class MemoryFile:
     def is_cached(self, position: int, size_bytes: int) -> bool:
         return True
 
+    def forget_cached(self, position: int) -> None:
+        self._check_open()
+
     def truncate(self, size_bytes: int) -> None:
         self._check_open()
         if self._files.fail_next_truncate:

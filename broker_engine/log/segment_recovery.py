@@ -55,6 +55,8 @@ class SegmentRecovery:
         """`next_base`: where the next segment begins; None for the last one."""
         segment = self.segment
         position = 0 if known_holes else self._trusted_position()
+        # The last process may have stopped because a sync failed: the cache still shows what the disk never got.
+        segment.handle.forget_cached(position)
         if position and next(scan_batches(segment.handle, position, verify=True), None) is None:
             position = self._distrust()
         position = self._scan(position)

@@ -95,6 +95,9 @@ class RecordingFile:
     def is_cached(self, position: int, size_bytes: int) -> bool:
         return self._handle.is_cached(position, size_bytes)
 
+    def forget_cached(self, position: int) -> None:
+        self._handle.forget_cached(position)
+
     def truncate(self, size_bytes: int) -> None:
         with self._files.lock:
             self._handle.truncate(size_bytes)

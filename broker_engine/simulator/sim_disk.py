@@ -59,6 +59,10 @@ class SimFile:
     def is_cached(self, position: int, size_bytes: int) -> bool:
         return True
 
+    def forget_cached(self, position: int) -> None:
+        self._check_open()
+        self.inode.forget_clean()
+
     def truncate(self, size_bytes: int) -> None:
         self._enter(DiskCall.TRUNCATE)
         self.inode.cut(size_bytes, self._disk.now_ms())

@@ -37,7 +37,7 @@ def apply_operations(content: bytes, operations: Iterable[FileOperation]) -> byt
 
 
 class Inode:
-    __slots__ = ("data", "durable", "has_untold_loss", "modified_ms", "operation_count", "pending")
+    __slots__ = ("data", "durable", "has_hidden_loss", "has_untold_loss", "modified_ms", "operation_count", "pending")
 
     def __init__(self, content: bytes = b"", *, modified_ms: int = 0) -> None:
         self.durable = content
@@ -47,6 +47,8 @@ class Inode:
         self.pending: list[FileOperation] = []
         self.operation_count = 0
         """All operations ever; the last of them are pending."""
+        self.has_hidden_loss = False
+        """Processes see bytes that the disk will never have."""
         self.has_untold_loss = False
         """A sync of the whole disk lost something of it: its next own sync fails."""
         self.modified_ms = modified_ms
@@ -56,6 +58,7 @@ class Inode:
         twin.data = self.data if isinstance(self.data, bytes) else bytes(self.data)
         twin.pending = list(self.pending)
         twin.operation_count = self.operation_count
+        twin.has_hidden_loss = self.has_hidden_loss
         return twin
 
     def append(self, data: bytes, now_ms: int) -> None:
@@ -78,6 +81,13 @@ class Inode:
     def lose_pending(self) -> None:
         """The kernel gave up on dirty pages: processes still see them, the disk never will."""
         self.pending.clear()
+        self.has_hidden_loss = True
+
+    def forget_clean(self) -> None:
+        """Only the disk, and what is still on its way there, can be seen from now on."""
+        if self.has_hidden_loss:
+            self.data = apply_operations(self.durable, self.pending)
+            self.has_hidden_loss = False
 
     def tell_loss(self, path: str) -> None:
         if self.has_untold_loss:

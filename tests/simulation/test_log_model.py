@@ -191,7 +191,6 @@ def test_a_flipped_bit_that_the_scrubber_finds_is_never_served_and_never_cut(see
     assert harness.values(hole.end_offset) == list(numbered(30)[hole.end_offset :])
 
 
-@pytest.mark.xfail(strict=True, reason="the page cache shows bytes that a failed sync lost: a restart believes them")
 def test_a_restart_after_a_failed_sync_promises_nothing_that_the_disk_lost() -> None:
     disk = SimDisk()
     harness = LogHarness(disk)
