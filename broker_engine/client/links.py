@@ -114,7 +114,7 @@ class Links:
         self.tasks = tasks
         self._dialer = dialer
         self._links: dict[BrokerAddress, BrokerLink] = {}
-        self._connections: set[Connection] = set()
+        self._connections: dict[Connection, None] = {}
         self._idle_leases: dict[BrokerAddress, list[Connection]] = {}
         self._lease_slots: dict[BrokerAddress, asyncio.Semaphore] = {}
         self._listeners: dict[Callable[[], None], None] = {}
@@ -148,8 +148,8 @@ class Links:
         if self._is_closed:
             connection.close()
             raise ClientClosed("the client was closed meanwhile")
-        self._connections = {known for known in self._connections if known.is_open}
-        self._connections.add(connection)
+        self._connections = {known: None for known in self._connections if known.is_open}
+        self._connections[connection] = None
         return connection
 
     async def any_connection(self, known: Iterable[BrokerAddress]) -> Connection:
@@ -196,7 +196,7 @@ class Links:
     async def close(self) -> None:
         """Close every connection. The owner of the task set ends the dialing."""
         self._is_closed = True
-        connections, self._connections = self._connections, set()
+        connections, self._connections = self._connections, {}
         for connection in connections:
             connection.close()
         await asyncio.gather(*(connection.wait_closed() for connection in connections))

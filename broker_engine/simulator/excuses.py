@@ -1,0 +1,42 @@
+"""What a run's settings and faults excuse: acks=1, unclean elections, more copies lost than there had to be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from broker_engine.simulator.history import Allowed, Kind
+from broker_engine.simulator.schedule import Fault
+from broker_engine.simulator.swarm import ProducerPlan, Swarm, TopicPlan
+
+_POWER = frozenset({"power", "power_at_call", "power_all", "sync_error"})
+
+
+def allowed_by(swarm: Swarm, faults: Sequence[Fault]) -> Allowed:
+    losing = [plan.name for plan in swarm.producers if may_lose(plan, swarm, faults)]
+    repeating = [plan.name for plan in swarm.producers if not plan.is_idempotent]
+    shaken = any(_may_lose_acked(topic, swarm, faults) for topic in swarm.topics)
+    return Allowed(
+        may_lose=frozenset(losing),
+        may_duplicate=frozenset(repeating),
+        kinds=frozenset(Kind) if shaken and losing else frozenset(),
+    )
+
+
+def may_lose(plan: ProducerPlan, swarm: Swarm, faults: Sequence[Fault]) -> bool:
+    return plan.acks != -1 or _may_lose_acked(plan.topic, swarm, faults)
+
+
+def _may_lose_acked(topic: TopicPlan, swarm: Swarm, faults: Sequence[Fault]) -> bool:
+    """More copies are gone than min.insync.replicas promises to outlive, or a loss was asked for."""
+    if topic.is_unclean_allowed or any(fault.kind == "elect_unclean" for fault in faults):
+        return True
+    return _lost_copy_count(topic, swarm, faults) >= topic.min_insync
+
+
+def _lost_copy_count(topic: TopicPlan, swarm: Swarm, faults: Sequence[Fault]) -> int:
+    lost = {fault.node for fault in faults if fault.kind == "wipe"}
+    if not topic.is_fsync:
+        for fault in faults:
+            if fault.kind in _POWER:
+                lost |= set(swarm.node_ids) if fault.kind == "power_all" else {fault.node}
+    return len(lost)

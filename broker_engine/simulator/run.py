@@ -1,0 +1,188 @@
+"""One run: a cluster drawn from a seed, chaos, healing, and everything that must hold, held against what happened."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from broker_engine.client import Admin, KafkaError, NewTopic
+from broker_engine.simulator.clients import DELIVERY_TIMEOUT_MS, SimClients
+from broker_engine.simulator.cluster import SimCluster
+from broker_engine.simulator.engine_log import EngineLog
+from broker_engine.simulator.excuses import allowed_by
+from broker_engine.simulator.history import check
+from broker_engine.simulator.oracles import Oracles
+from broker_engine.simulator.schedule import Fault, draw_faults
+from broker_engine.simulator.settled import Settling
+from broker_engine.simulator.sim_loop import DeadlineReached, NothingLeft, SimLoop
+from broker_engine.simulator.sim_process import Process
+from broker_engine.simulator.swarm import Swarm, draw
+
+FORM_WITHIN_S = 40.0
+WARM_UP_S = 2.0
+SETTLE_WITHIN_S = 60.0
+"""After the healing: every partition has a leader and all replicas in sync."""
+ANSWER_WITHIN_S = 2 * DELIVERY_TIMEOUT_MS / 1000 + 10
+_FINAL_READ_WITHIN_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    rule: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.text}"
+
+
+@dataclass(slots=True)
+class RunReport:
+    seed: int
+    violations: list[Violation] = field(default_factory=list)
+    event_count: int = 0
+    trace_hash: int = 0
+    virtual_s: float = 0.0
+    acked_count: int = 0
+    read_count: int = 0
+    fault_count: int = 0
+    lines: list[str] = field(default_factory=list)
+
+    @property
+    def is_ok(self) -> bool:
+        return not self.violations
+
+
+class Run:
+    def __init__(self, swarm: Swarm, faults: Sequence[Fault], *, is_traced: bool = False) -> None:
+        self.swarm = swarm
+        self.faults = faults
+        self.loop = SimLoop(swarm.seed)
+        self.cluster = SimCluster(self.loop, swarm)
+        self.clients = SimClients(self.cluster)
+        self.oracles = Oracles(self.cluster)
+        self.settling = Settling(self.cluster)
+        self.log = EngineLog(self.loop, self.cluster.lines, is_everything_kept=is_traced)
+        self.report = RunReport(swarm.seed, lines=self.cluster.lines, fault_count=len(faults))
+
+    def go(self) -> RunReport:
+        """To the end, or to the first violation of what is checked all the time."""
+        gc.disable()  # when garbage is found must not change what happens
+        logging.disable(logging.NOTSET)
+        try:
+            with self.log:
+                self._go()
+        finally:
+            self.loop.end()
+            gc.enable()
+        return self.report
+
+    def _go(self) -> None:
+        self.loop.on_event = self.oracles.on_event
+        story = self.loop.spawn(self.loop.world, self._story(), "story")
+        try:
+            self.loop.run_until(story, deadline_s=10_000)
+        except (DeadlineReached, NothingLeft) as error:
+            self._violate("41 liveness", str(error))
+        report = self.report
+        report.event_count, report.trace_hash = self.loop.event_count, self.loop.trace_hash
+        report.virtual_s = self.loop.now_s
+        for rule, text in (*self.oracles.found, *self.log.unexpected):
+            self._violate(rule, text)
+        for text in self.loop.unexpected:
+            self._violate("no unexpected error", text)
+
+    def _violate(self, rule: str, text: str) -> None:
+        self.report.violations.append(Violation(rule, text))
+
+    async def _story(self) -> None:
+        self.cluster.start()
+        if not await self._wait(self.settling.is_formed, FORM_WITHIN_S, "the cluster did not form"):
+            return
+        process = self.loop.new_process("admin")
+        await self._as(process, self._create_topics(process))
+        tasks = [self.clients.start_producer(plan) for plan in self.swarm.producers]
+        tasks += [self.clients.start_consumer(f"c{n}", self.swarm.topics) for n in range(self.swarm.consumer_count)]
+        await asyncio.sleep(WARM_UP_S)
+        await self._chaos()
+        self.cluster.heal()
+        await self._wait(self.settling.is_settled, SETTLE_WITHIN_S, "the cluster did not settle")
+        await asyncio.sleep(0.5)
+        self.clients.is_stopping = True
+        if await self._all_done(tasks) and self.report.is_ok:
+            await self._finish()
+
+    async def _chaos(self) -> None:
+        began_s = self.loop.now_s
+        for fault in self.faults:
+            await asyncio.sleep(max(0.0, began_s + fault.at_s - self.loop.now_s))
+            self.cluster.inject(fault)
+        await asyncio.sleep(max(0.0, began_s + self.swarm.chaos_s - self.loop.now_s))
+
+    async def _create_topics(self, process: Process) -> None:
+        client = await self.clients.connect(process, "127.0.1.251")
+        wanted = [
+            NewTopic(topic.name, topic.partition_count, topic.replication_factor, topic.configs)
+            for topic in self.swarm.topics
+        ]
+        while wanted:
+            try:
+                results = await Admin(client).create_topics(wanted)
+                wanted = [topic for topic in wanted if isinstance(results[topic.name], KafkaError)]
+            except KafkaError:
+                await asyncio.sleep(0.3)
+            if wanted:
+                await asyncio.sleep(0.1)
+        await client.close()
+
+    async def _as(self, process: Process, work: object) -> None:
+        await self.loop.spawn(process, work, process.name)  # type: ignore[arg-type]
+
+    async def _wait(self, is_so: Callable[[], str | None], within_s: float, otherwise: str) -> bool:
+        """`is_so` answers what is missing."""
+        deadline_s = self.loop.now_s + within_s
+        while (missing := is_so()) is not None:
+            if self.loop.now_s > deadline_s:
+                self._violate("41 liveness", f"{otherwise} within {within_s:.0f} s: {missing}")
+                return False
+            await asyncio.sleep(0.1)
+        return True
+
+    async def _all_done(self, tasks: list[asyncio.Task[None]]) -> bool:
+        _, pending = await asyncio.wait(tasks, timeout=ANSWER_WITHIN_S)
+        if pending or self.clients.unanswered:
+            names = sorted(task.get_name() for task in pending)
+            unanswered = sorted(self.clients.unanswered)[:5]
+            self._violate("41 liveness", f"without an answer: {names}, values {unanswered}")
+        return not pending
+
+    async def _finish(self) -> None:
+        process = self.loop.new_process("final")
+        reading = self.loop.spawn(process, self.clients.read_all(self.swarm.topics), "final")
+        _, pending = await asyncio.wait([reading], timeout=_FINAL_READ_WITHIN_S)
+        if pending:
+            self._violate("41 liveness", "the logs cannot be read to their ends")
+            return
+        reading.result()
+        allowed = allowed_by(self.swarm, self.faults)
+        history = check(self.clients.history, allowed)
+        self.report.acked_count, self.report.read_count = history.acked, history.read
+        for anomaly in history.violations:
+            self._violate(anomaly.kind.value, str(anomaly))
+        if not allowed.may_lose:
+            for text in self.clients.out_of_range:
+                self._violate("out of range", text)
+        self.oracles.check_at_end()
+
+
+def run_seed(
+    seed: int,
+    *,
+    faults: Sequence[Fault] | None = None,
+    node_count: int | None = None,
+    is_traced: bool = False,
+) -> RunReport:
+    swarm = draw(seed, node_count=node_count)
+    return Run(swarm, draw_faults(swarm) if faults is None else faults, is_traced=is_traced).go()

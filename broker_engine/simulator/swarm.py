@@ -1,0 +1,196 @@
+"""What a seed makes of a run: how many nodes, which settings, topics and clients, how fast disks and network are.
+
+Limits are drawn small on purpose: a cluster with tiny time-outs, segments and answers reaches corners that a
+comfortable one reaches once a year.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+
+from broker_engine.simulator.node import CLIENT_PORT, CONTROLLER_PORT, host_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicPlan:
+    name: str
+    partition_count: int
+    replication_factor: int
+    min_insync: int
+    is_fsync: bool
+    is_unclean_allowed: bool
+    configs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerPlan:
+    name: str
+    topic: TopicPlan
+    acks: int
+    is_idempotent: bool
+    pause_s: float
+    """Between two sends, about."""
+    linger_ms: int
+    burst_max: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swarm:
+    seed: int
+    node_count: int
+    settings: Mapping[str, str]
+    topics: tuple[TopicPlan, ...]
+    producers: tuple[ProducerPlan, ...]
+    consumer_count: int
+    latency_s: float
+    split_ratio: float
+    disk_delays_s: tuple[float, ...]
+    chaos_s: float
+    fault_weights: Mapping[str, float] = field(default_factory=dict)
+    """By kind; a kind that is missing does not happen in this run."""
+    faults_per_s: float = 0.5
+
+    @property
+    def node_ids(self) -> tuple[int, ...]:
+        return tuple(range(1, self.node_count + 1))
+
+    def settings_of(self, node_id: int) -> dict[str, str]:
+        given = {**self.settings, "listeners": f"{host_of(node_id)}:{CLIENT_PORT}"}
+        if self.node_count > 1:
+            named = [f"{number}@{host_of(number)}:{CONTROLLER_PORT}" for number in self.node_ids]
+            given["controller.quorum.voters"] = ",".join(named)
+        return given
+
+
+FAULT_WEIGHTS = {
+    "kill": 3.0,
+    "kill_at_call": 2.0,
+    "power": 2.0,
+    "power_at_call": 1.5,
+    "power_all": 0.5,
+    "kill_all": 0.5,
+    "shutdown": 1.0,
+    "rolling": 0.4,
+    "pause": 2.0,
+    "cut": 2.0,
+    "cut_one_way": 2.0,
+    "isolate": 2.0,
+    "flap": 1.0,
+    "reset": 2.0,
+    "slow_link": 1.0,
+    "slow_disk": 1.0,
+    "stall_disk": 0.7,
+    "sync_error": 0.5,
+    "full_disk": 0.5,
+    "clock": 1.0,
+    "wipe": 0.4,
+    "elect": 0.7,
+    "elect_unclean": 0.5,
+    "reassign": 1.0,
+    "churn": 1.0,
+}
+_AMONG_SEVERAL = frozenset(
+    {
+        "power_all", "kill_all", "rolling", "cut", "cut_one_way", "isolate", "flap", "slow_link", "wipe",
+        "elect", "elect_unclean", "reassign",
+    }
+)  # fmt: skip
+
+
+def draw(seed: int, *, node_count: int | None = None) -> Swarm:
+    random = Random(f"{seed}/swarm")  # noqa: S311 - a plan, nothing secret
+    count = node_count or random.choices([1, 3, 5], [15, 75, 10])[0]
+    topics = tuple(_topic(random, f"t{number}", count) for number in range(random.choice([1, 1, 2])))
+    return Swarm(
+        seed=seed,
+        node_count=count,
+        settings=_settings(random),
+        topics=topics,
+        producers=_producers(random, topics),
+        consumer_count=random.choice([1, 1, 2]),
+        latency_s=random.choice([0.0001, 0.0003, 0.001, 0.003]),
+        split_ratio=random.choice([0.0, 0.02, 0.2]),
+        disk_delays_s=tuple(random.choice([0.0002, 0.001, 0.004]) for _ in range(count)),
+        chaos_s=random.choice([15.0, 20.0, 30.0]),
+        fault_weights=_fault_weights(random, count),
+        faults_per_s=random.choice([0.2, 0.4, 0.8, 1.5]),
+    )
+
+
+def _fault_weights(random: Random, node_count: int) -> dict[str, float]:
+    """Each run has some kinds only: mixtures of everything hide what few of them do together."""
+    possible = [kind for kind in FAULT_WEIGHTS if node_count > 1 or kind not in _AMONG_SEVERAL]
+    share = random.choice([0.2, 0.4, 0.7])
+    chosen = [kind for kind in possible if random.random() < share] or ["kill"]
+    return {kind: FAULT_WEIGHTS[kind] for kind in chosen}
+
+
+def _settings(random: Random) -> dict[str, str]:
+    session_ms = random.choice([1_500, 3_000, 6_000])
+    values: dict[str, int | str] = {
+        "auto.create.topics.enable": "false",
+        "telemetry.interval.ms": 60_000,
+        "telemetry.snapshot.interval.ms": 3_600_000,
+        "log.dir.free.bytes.min": 4096,
+        "log.flush.offset.checkpoint.interval.ms": random.choice([500, 3_000, 60_000]),
+        "log.retention.check.interval.ms": random.choice([1_000, 300_000]),
+        "replica.high.watermark.checkpoint.interval.ms": random.choice([300, 5_000]),
+        "controller.quorum.election.timeout.ms": random.choice([300, 1_000]),
+        "controller.quorum.fetch.timeout.ms": random.choice([500, 2_000]),
+        "controller.quorum.election.backoff.max.ms": random.choice([200, 1_000]),
+        "broker.heartbeat.interval.ms": session_ms // random.choice([3, 5]),
+        "broker.session.timeout.ms": session_ms,
+        "replica.lag.time.max.ms": random.choice([800, 2_000, 10_000]),
+        "replica.fetch.wait.max.ms": random.choice([100, 500]),
+        "replica.fetch.backoff.ms": random.choice([50, 1_000]),
+        "replica.fetch.max.bytes": random.choice([300, 5_000, 1 << 20]),
+        "num.replica.fetchers": random.choice([1, 1, 2]),
+        "metadata.log.max.record.bytes.between.snapshots": random.choice([500, 5_000, 20 << 20]),
+        "leader.imbalance.check.interval.seconds": random.choice([2, 300]),
+        "max.incremental.fetch.session.cache.slots": random.choice([4, 1_000]),
+        "log.flush.syncfs": random.choice(["auto", "never"]),
+    }
+    return {name: str(value) for name, value in values.items()}
+
+
+def _topic(random: Random, name: str, node_count: int) -> TopicPlan:
+    factor = 1 if node_count == 1 else random.choices([1, 2, 3, 3, 3], k=1)[0]
+    min_insync = random.choice({1: [1], 2: [1, 2], 3: [1, 2, 2, 2]}[factor])
+    is_fsync = random.random() < 0.6
+    is_unclean_allowed = factor > 1 and random.random() < 0.15
+    configs = {
+        "ack.durability": "fsync" if is_fsync else "page-cache",
+        "min.insync.replicas": str(min_insync),
+        "unclean.leader.election.enable": "true" if is_unclean_allowed else "false",
+        "segment.ms": str(random.choice([700, 5_000, 604_800_000])),
+        "index.interval.bytes": str(random.choice([0, 200, 4_096])),
+    }
+    return TopicPlan(
+        name=name,
+        partition_count=random.choice([1, 1, 2, 3]),
+        replication_factor=factor,
+        min_insync=min_insync,
+        is_fsync=is_fsync,
+        is_unclean_allowed=is_unclean_allowed,
+        configs=configs,
+    )
+
+
+def _producers(random: Random, topics: tuple[TopicPlan, ...]) -> tuple[ProducerPlan, ...]:
+    plans = []
+    for number in range(random.choice([1, 2, 2, 3])):
+        acks = random.choice([-1, -1, -1, 1])
+        plans.append(
+            ProducerPlan(
+                name=f"p{number}",
+                topic=topics[number % len(topics)],
+                acks=acks,
+                is_idempotent=acks == -1 and random.random() < 0.8,
+                pause_s=random.choice([0.05, 0.15, 0.4]),
+                linger_ms=random.choice([0, 5]),
+                burst_max=random.choice([1, 1, 4]),
+            )
+        )
+    return tuple(plans)
