@@ -98,7 +98,7 @@ pipeline-demo: $(VENV)/.base pipelines ## a Spark job that counts a topic's reco
 
 # -- check ----------------------------------------------------------------------------------------
 
-.PHONY: check fmt test test-all bench crash-images
+.PHONY: check fmt test test-all bench crash-images chaos chaos-long guarantees
 check: $(VENV)/.dev frontend/node_modules/.stamp ## lint, types, import walls
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -124,6 +124,15 @@ test-all: system $(TEST_PARTS) check ## everything, the slow ones too
 
 crash-images: $(VENV)/.base ## boot a log on every disk that a crash leaves of a workload (minutes)
 	@$(BIN)/python -m broker_engine.simulator.crash_images $(ARGS)
+
+chaos: $(VENV)/.dev ## real brokers killed, stopped, cut off, wiped under load; the history is checked (minutes)
+	@$(BIN)/python -m tests.chaos $(ARGS)
+
+chaos-long: $(VENV)/.dev ## the full programme: 200 kills and the rest, then fail-over timed (half an hour and more)
+	@$(BIN)/python -m tests.chaos --long --failover 20 $(ARGS)
+
+guarantees: $(VENV)/.dev ## each story of loss and duplication played with a real kill; writes docs/guarantees.md
+	@$(BIN)/python -m tests.guarantees $(ARGS)
 
 bench: $(VENV)/.dev kafka-peer ## Highwater beside Apache Kafka: ratios, a table, a picture (ARGS=--quick: five minutes)
 	@$(BIN)/python -m benchmarks $(ARGS)
