@@ -1,7 +1,7 @@
 """The feature list: every API that this broker answers, one file each. What is not here is refused.
 
-Client listeners speak CLIENT_APIS; internal ones the private APIs as well; the controller's listener only what it
-takes to sign in, until there is a second voter to talk to.
+Client listeners speak CLIENT_APIS; internal ones the private APIs as well; the controller's listener what nodes of one
+cluster say to each other, and nothing else.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from broker_engine.handlers import (
     describe_tenants,
     describe_topic_partitions,
     fetch,
+    identify,
     incremental_alter_configs,
     init_producer_id,
     list_offsets,
@@ -57,11 +58,13 @@ CLIENT_APIS: tuple[AnyApi, ...] = (
 
 PRIVATE_APIS: tuple[AnyApi, ...] = (alter_tenants.API, alter_credentials.API, describe_tenants.API)
 
+NODE_APIS: tuple[AnyApi, ...] = (identify.API,)
+
 
 def apis_of(listener: ListenerSpec) -> Mapping[int, AnyApi]:
     """By key: what a connection to this listener may ask for."""
     if listener.is_controller:
-        return _by_key(SIGN_IN_APIS)
+        return _by_key((*SIGN_IN_APIS, *NODE_APIS))
     return _by_key((*CLIENT_APIS, *PRIVATE_APIS) if listener.is_internal else CLIENT_APIS)
 
 

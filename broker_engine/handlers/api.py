@@ -25,6 +25,7 @@ class Scope(Enum):
     NAMELESS = "names nothing that belongs to a tenant"
     TOPICS = "every topic name and topic id in it is looked up among the caller's own"
     PRIVATE = "for the control plane, on internal listeners only"
+    BROKERS = "from node to node, on the controller's listener only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +71,15 @@ class Api(Generic[Req, Resp]):
     advertised_min_version: int | None = None
     is_before_sign_in: bool = False
     """Allowed to everybody: the way to sign in."""
+    is_before_joining: bool = False
+    """From node to node, and answered also by one that is not in a cluster yet."""
     is_next_allowed: bool = False
     """The next request may begin while this one waits for its acknowledgement."""
     is_cancelled_with_connection: bool = False
     is_answered: Callable[[Req], bool] | None = None
     """Whether the client waits for an answer at all; where it does not, a refusal closes the connection."""
+    is_for_controller: bool = False
+    """Carried out by the controller: another node passes the request on to it (server/forwarding.py)."""
 
     @property
     def spec(self) -> ApiSpec:

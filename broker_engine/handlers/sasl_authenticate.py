@@ -58,7 +58,10 @@ async def _settled(session: Session, verdict: TokenVerdict) -> TokenVerdict:
 
 async def _check_password(session: Session, need: NeedPasswordCheck) -> TokenVerdict:
     job = session.broker.accounts.password_job(
-        need.claim, is_internal_listener=session.listener.is_internal, listener_tenant=session.listener.tenant
+        need.claim,
+        is_internal_listener=session.listener.is_internal,
+        is_controller_listener=session.listener.is_controller,
+        listener_tenant=session.listener.tenant,
     )
     credential = _credential_behind(session, need, job.principal)
     # Threads of their own: a flood of sign-ins must not hold up the metadata log's sync.

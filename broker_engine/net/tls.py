@@ -28,6 +28,14 @@ def server_context(certificate_file: str, key_file: str) -> ssl.SSLContext:
     return context
 
 
+def client_context(trusted_file: str) -> ssl.SSLContext:
+    """Trusts the certificates in this file and no others: nodes of a cluster share an authority, or a certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_verify_locations(trusted_file)
+    return context
+
+
 class TlsStream:
     """A Stream that encrypts. Plaintext waits in `_pending` while the socket is busy, so memory stays bounded."""
 

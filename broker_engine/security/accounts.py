@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 
 from broker_engine.names import ROOT
 from broker_engine.security.plain import PlainMessage
-from broker_engine.security.principal import GATEWAY_NAME, INTERNAL_NAMES, Principal, internal, on_behalf_of
+from broker_engine.security.principal import (
+    BROKER_NAME,
+    GATEWAY_NAME,
+    INTERNAL_NAMES,
+    Principal,
+    internal,
+    on_behalf_of,
+)
 from broker_engine.security.scram import ScramVerifier, fake_verifier, make_verifier, verify_plain
 
 
@@ -52,9 +59,16 @@ class Accounts:
         self._tenant_exists = tenant_exists
 
     def password_job(
-        self, claim: PlainMessage, *, is_internal_listener: bool, listener_tenant: str = ROOT
+        self,
+        claim: PlainMessage,
+        *,
+        is_internal_listener: bool,
+        is_controller_listener: bool = False,
+        listener_tenant: str = ROOT,
     ) -> PasswordJob:
         """`listener_tenant` is ROOT for a listener that is bound to no tenant: there any tenant's key may sign in."""
+        if is_controller_listener:
+            return self._broker_job(claim)
         if is_internal_listener:
             return self._internal_job(claim)
         account = self._find_account(claim.username)
@@ -63,6 +77,13 @@ class Accounts:
         is_allowed = claim.authorization_id is None and listener_tenant in (ROOT, account.tenant)
         principal = Principal(account.tenant, account.principal) if is_allowed else None
         return PasswordJob(claim.password, account.verifier, principal)
+
+    def _broker_job(self, claim: PlainMessage) -> PasswordJob:
+        """Nodes talk to nodes there, and nobody else comes in."""
+        if claim.username != BROKER_NAME:
+            return self._hopeless_job(claim)
+        principal = internal(BROKER_NAME) if claim.authorization_id is None else None
+        return PasswordJob(claim.password, self._internal_verifier, principal)
 
     def _internal_job(self, claim: PlainMessage) -> PasswordJob:
         if claim.username not in INTERNAL_NAMES:

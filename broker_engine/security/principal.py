@@ -9,6 +9,7 @@ from broker_engine.names import ROOT, is_valid_tenant_id
 ANONYMOUS_NAME = "ANONYMOUS"
 GATEWAY_NAME = "gateway"
 CONTROL_PLANE_NAME = "control-plane"
+BROKER_NAME = "broker"
 INTERNAL_NAMES = frozenset({GATEWAY_NAME, CONTROL_PLANE_NAME})
 """Users of the cluster itself: they sign in with the cluster secret, on internal listeners only."""
 
@@ -26,6 +27,11 @@ class Principal:
     def is_bare_gateway(self) -> bool:
         """The gateway without an authorization id: it may ask for ApiVersions and nothing else."""
         return self.is_internal and self.name == GATEWAY_NAME
+
+    @property
+    def is_broker(self) -> bool:
+        """Another node of the cluster, on the controller's listener."""
+        return self.is_internal and self.name == BROKER_NAME
 
     @property
     def is_root(self) -> bool:
@@ -48,7 +54,7 @@ def anonymous(listener_tenant: str) -> Principal:
 
 
 def internal(name: str) -> Principal:
-    assert name in INTERNAL_NAMES, name
+    assert name in (*INTERNAL_NAMES, BROKER_NAME), name
     return Principal(ROOT, name, is_internal=True)
 
 

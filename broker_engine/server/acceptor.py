@@ -49,11 +49,13 @@ class Acceptor:
         return len(self._connections)
 
     def start(self, listeners: list[tuple[ListenerSpec, Listener]]) -> None:
-        self._listeners = [listener for _, listener in listeners]
+        """May be called again for more listeners: nodes are let in before clients."""
         loop = asyncio.get_running_loop()
+        if not self._tasks:
+            self._tasks.append(loop.create_task(self._sweep(), name="sweep connections"))
         for spec, listener in listeners:
+            self._listeners.append(listener)
             self._tasks.append(loop.create_task(self._accept(spec, listener), name=f"accept {spec.name}"))
-        self._tasks.append(loop.create_task(self._sweep(), name="sweep connections"))
 
     async def stop(self, grace_s: float) -> None:
         """No new connections; what was begun is answered; whoever is not done in time is cut off."""

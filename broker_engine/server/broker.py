@@ -7,56 +7,58 @@ Stop: no new connections, what was begun is answered, all logs flushed, checkpoi
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from broker_engine.config import BrokerConfig, ConfigError, Endpoint
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers import apis_of
+from broker_engine.handlers.api import Call
 from broker_engine.log.flush import FlushJob
 from broker_engine.metadata.controller import (
-    NewPartitions,
-    NewTopic,
     account_of,
     create_on_first_use,
-    create_partitions,
-    create_topics,
     register_broker,
 )
-from broker_engine.metadata.image import MetadataImage
+from broker_engine.metadata.image import EMPTY_IMAGE, MetadataImage
 from broker_engine.metadata.parts import EndpointImage
 from broker_engine.names import ROOT, Name
 from broker_engine.net.stream import Listener, NetCounters, Stream
-from broker_engine.net.tls import server_context
+from broker_engine.net.tls import client_context, server_context
 from broker_engine.security.accounts import Account, Accounts
-from broker_engine.security.principal import Principal
+from broker_engine.security.principal import BROKER_NAME, Principal, internal
 from broker_engine.server.acceptor import Acceptor
 from broker_engine.server.budget import ByteBudget
 from broker_engine.server.checkpoints import LOG_STARTS, RECOVERY_POINTS, read_checkpoint
 from broker_engine.server.compactor import Compactor
 from broker_engine.server.connection import ConnectionTimeouts
-from broker_engine.server.data_dir import DataDir, Meta
+from broker_engine.server.controller_channel import ControllerChannel
+from broker_engine.server.data_dir import DataDir, Meta, id_text
 from broker_engine.server.directories import tidy
 from broker_engine.server.disk_floor import DiskFloor
 from broker_engine.server.fetch_sessions import FetchSessions
 from broker_engine.server.flush import FlushManager, crowd_flush
-from broker_engine.server.listeners import ListenerSpec, make_specs
+from broker_engine.server.formation import Formation, Identity
+from broker_engine.server.listeners import ListenerSpec, local_spec, make_specs, parse_voters
 from broker_engine.server.log_starts import LogStarts
 from broker_engine.server.metadata_driver import MetadataDriver
+from broker_engine.server.metadata_log import DIRECTORY as METADATA_DIRECTORY
 from broker_engine.server.pacer import Pacer
 from broker_engine.server.partitions import Partitions, SavedOffsets
+from broker_engine.server.peers import Peers
 from broker_engine.server.producer_ids import ProducerIds
 from broker_engine.server.scrubber import Scrubber
 from broker_engine.server.session import Session
+from broker_engine.server.supervisor import Supervisor
 from broker_engine.server.surroundings import Surroundings
+from broker_engine.server.telemetry_topic import ensure_telemetry_topic
 from broker_engine.server.upkeep import Upkeep
 from broker_engine.telemetry.usage import Usage
-from broker_engine.telemetry.writer import TOPIC as TELEMETRY_TOPIC
-from broker_engine.telemetry.writer import TOPIC_CONFIGS as TELEMETRY_CONFIGS
 from broker_engine.telemetry.writer import TelemetryWriter
 
 log = logging.getLogger(__name__)
@@ -66,7 +68,6 @@ FETCH_BYTES_MAX = 55 * 1024 * 1024
 IN_FLIGHT_BYTES_MAX = 512 * 1024 * 1024
 STOP_GRACE_S = 10.0
 PASSWORD_THREAD_COUNT = 2
-_PAUSE_AFTER_ERROR_S = 1.0
 _AFTER_CRASH = "the last stop was not clean, so logs are checked from their recovery points on"
 
 
@@ -100,16 +101,23 @@ class Broker:
         self._listeners: list[tuple[ListenerSpec, Listener]] = []
         self._stop_requested = asyncio.Event()
         self._failure: Exception | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Supervisor()
+        self._voters = parse_voters(config.controller_quorum_voters)
         self._creating: set[Name] = set()
         self.password_threads = ThreadPoolExecutor(PASSWORD_THREAD_COUNT, thread_name_prefix="password")
         self._is_serving = False
+        self.has_joined = False
+        """Knows its cluster, and follows its metadata: before that it only says who it is."""
 
     # --- what handlers ask for
 
     @property
     def image(self) -> MetadataImage:
-        return self.metadata.image
+        return self.metadata.image if self.has_joined else EMPTY_IMAGE
+
+    @property
+    def cluster_id(self) -> str:
+        return self.identity.cluster_id
 
     @property
     def broker_epoch(self) -> int:
@@ -119,6 +127,13 @@ class Broker:
     @property
     def connection_count(self) -> int:
         return self._acceptor.connection_count
+
+    @property
+    def known_leader(self) -> tuple[int | None, int]:
+        """Who leads the metadata, and in which epoch, as far as this node knows."""
+        if not self.has_joined:
+            return None, -1
+        return getattr(self.metadata, "leader_id", self.node_id), getattr(self.metadata, "epoch", 0)
 
     def cluster_id_for(self, principal: Principal) -> str:
         """Root sees the real one; a tenant the id of a cluster of its own."""
@@ -141,7 +156,7 @@ class Broker:
         fresh = [name for name in names if name not in self._creating]
         if fresh and self.config.auto_create_topics_enable:
             self._creating.update(fresh)
-            self._spawn(self._create(fresh), "create topics on first use")
+            self._tasks.spawn(self._create(fresh), "create topics on first use")
 
     async def _create(self, names: list[Name]) -> None:
         try:
@@ -186,19 +201,78 @@ class Broker:
     async def _start(self) -> None:
         self._data_dir.lock()
         self._bind()
-        is_new = self._data_dir.is_new
-        meta = self._data_dir.load_or_create_meta(self.node_id, self.randomness)
-        self.cluster_id = meta.cluster_id
-        is_clean = self._data_dir.take_clean_marker() is not None
-        how = "first start" if is_new else "after a clean stop" if is_clean else _AFTER_CRASH
+        self._accept_nodes()
+        meta = await self._join()
+        previous_epoch = self._data_dir.take_clean_marker()
+        is_new = not self._data_dir.files.exists(METADATA_DIRECTORY)
+        how = "first start" if is_new else _AFTER_CRASH if previous_epoch is None else "after a clean stop"
         log.info("node %d of cluster %s on %s: %s", self.node_id, meta.cluster_id, self._data_dir.path, how)
         self._make_parts(meta)
         await self.metadata.start()
         await asyncio.to_thread(tidy, self._data_dir.files, self.image, self.randomness)
         await self._register()
         await self._open_partitions()
-        await self._ensure_telemetry_topic()
+        await ensure_telemetry_topic(self.metadata, self.node_id, self.config, self.randomness)
         self._serve()
+
+    def _accept_nodes(self) -> None:
+        """Other nodes may ask who we are from the first moment on: nobody could form a cluster otherwise."""
+        meta = self._data_dir.load_meta(self.node_id)
+        self.identity = Identity(
+            node_id=self.node_id,
+            cluster_id="" if meta is None else meta.cluster_id,
+            directory_id=self.randomness.uuid() if meta is None else meta.directory_id,
+            incarnation_id=self.randomness.uuid(),
+            is_controller=self.config.is_controller,
+        )
+        secret = self._cluster_secret()
+        self.accounts = Accounts(secret, self._find_account, self._tenant_exists)
+        self.peers = Peers(
+            node_id=self.node_id,
+            dialer=self.dialer,
+            clock=self.clock,
+            randomness=self.randomness,
+            cluster_secret=secret,
+            find_address=self._find_controller_address,
+            tls=client_context(self.config.ssl_certificate_file) if self.config.ssl_certificate_file else None,
+        )
+        self._acceptor = Acceptor(
+            self._make_session,
+            self.budget,
+            self.clock,
+            timeouts=ConnectionTimeouts(idle_ms=self.config.connections_max_idle_ms),
+            connections_max=self.config.max_connections,
+            connections_per_ip_max=self.config.max_connections_per_ip,
+        )
+        self._start_listeners(is_controller=True)
+
+    def _start_listeners(self, *, is_controller: bool) -> None:
+        chosen = [(spec, listener) for spec, listener in self._listeners if spec.is_controller is is_controller]
+        self._acceptor.start(chosen)
+        for spec, listener in chosen:
+            log.info("listening on %s", spec.describe(*listener.address))
+
+    async def _join(self) -> Meta:
+        """Whose directory this is; a blank one becomes part of a cluster here."""
+        meta = self._data_dir.load_meta(self.node_id)
+        if meta is not None:
+            return meta
+        formation = Formation(self.identity, tuple(self._voters), self.peers, self.clock)
+        found = await formation.find_cluster()
+        cluster_id = id_text(self.randomness.uuid()) if found is None else found
+        meta = Meta(cluster_id, self.node_id, self.identity.directory_id, is_founder=found is None)
+        self._data_dir.write_meta(meta)
+        self.identity = dataclasses.replace(self.identity, cluster_id=cluster_id)
+        return meta
+
+    def _find_controller_address(self, node_id: int) -> tuple[str, int] | None:
+        """By --quorum; nodes that are not named there say at registration where they are."""
+        named = self._voters.get(node_id)
+        if named is not None:
+            return named.host, named.port
+        broker = self.image.brokers.get(node_id)
+        endpoint = None if broker is None else broker.controller_endpoint
+        return None if endpoint is None else (endpoint.host, endpoint.port)
 
     async def _open_partitions(self) -> None:
         started_ms = self.clock.monotonic_ms()
@@ -229,10 +303,19 @@ class Broker:
             on_failure=self.fail,
             on_shown=self._on_image_shown,
         )
+        self.has_joined = True
+        local = Session(self, local_spec(self.specs), apis_of(local_spec(self.specs)), "this node")
+        self.controller = ControllerChannel(
+            node_id=self.node_id,
+            clock=self.clock,
+            peers=self.peers,
+            find_leader=lambda: self.known_leader[0],
+            apis=local.apis,
+            make_call=lambda version: Call(self, local, internal(BROKER_NAME), version, None),
+        )
         self.disk_floor = DiskFloor(self.config.log_dir_free_bytes_min, self._data_dir.store.space)
         self.disk_floor.look()
         self.producer_ids = ProducerIds(self.metadata, self.node_id)
-        self.accounts = Accounts(self._cluster_secret(), self._find_account, self._tenant_exists)
         self.log_starts = LogStarts(self.partitions, files)
         self._upkeep = Upkeep(self.partitions, self.log_starts, files, self.config, self.clock)
         self.partitions.after_removal = self._upkeep.write_recovery_points
@@ -277,7 +360,6 @@ class Broker:
             self._listeners.append((spec, listener))
 
     async def _register(self) -> None:
-        incarnation_id = self.randomness.uuid()
         endpoints = [
             self._endpoint_image(spec, listener) for spec, listener in self._listeners if not spec.is_controller
         ]
@@ -285,9 +367,11 @@ class Broker:
             lambda image: register_broker(
                 image,
                 broker_id=self.node_id,
-                incarnation_id=incarnation_id,
+                incarnation_id=self.identity.incarnation_id,
                 endpoints=endpoints,
                 rack=self.config.broker_rack,
+                config=self.config,
+                new_id=self.randomness.uuid,
             )
         )
 
@@ -297,64 +381,20 @@ class Broker:
             host, port = spec.advertised.host, spec.advertised.port
         return EndpointImage(spec.name, host, port, spec.protocol.value)
 
-    async def _ensure_telemetry_topic(self) -> None:
-        """`__telemetry` has a partition for every node number up to ours, each on the broker of its number."""
-        topic = self.image.topic(TELEMETRY_TOPIC)
-        if topic is None:
-            # Numbers below ours that are no broker's get a partition here, and nobody writes to it.
-            new = NewTopic(
-                TELEMETRY_TOPIC,
-                assignments=[(index, (self._telemetry_home(index),)) for index in range(self.node_id + 1)],
-                configs=TELEMETRY_CONFIGS,
-            )
-            await self.metadata.commit(
-                lambda image: create_topics(image, [new], config=self.config, new_id=self.randomness.uuid)
-            )
-        elif self.node_id not in topic.partitions:
-            added = range(topic.partition_count, self.node_id + 1)
-            more = NewPartitions(TELEMETRY_TOPIC, self.node_id + 1, [(self._telemetry_home(index),) for index in added])
-            await self.metadata.commit(lambda image: create_partitions(image, [more]))
-
-    def _telemetry_home(self, index: int) -> int:
-        return index if index in self.image.brokers else self.node_id
-
     def _serve(self) -> None:
-        self._acceptor = Acceptor(
-            self._make_session,
-            self.budget,
-            self.clock,
-            timeouts=ConnectionTimeouts(idle_ms=self.config.connections_max_idle_ms),
-            connections_max=self.config.max_connections,
-            connections_per_ip_max=self.config.max_connections_per_ip,
-        )
-        self._acceptor.start(self._listeners)
+        self._start_listeners(is_controller=False)
         self._is_serving = True
-        for spec, listener in self._listeners:
-            log.info("listening on %s", spec.describe(*listener.address))
-        self._keep_running(TelemetryWriter(self).run, "telemetry")
-        self._keep_running(self.disk_floor.run, "disk floor")
-        self._keep_running(self._upkeep.run_retention, "retention")
-        self._keep_running(self._compactor.run, "compaction")
-        self._keep_running(self._scrubber.run, "scrubbing")
-        self._keep_running(self._upkeep.run_high_watermarks, "high watermark checkpoints")
-        self._keep_running(self._upkeep.run_recovery_points, "recovery point checkpoints")
+        self._tasks.keep_running(TelemetryWriter(self).run, "telemetry")
+        self._tasks.keep_running(self.disk_floor.run, "disk floor")
+        self._tasks.keep_running(self._upkeep.run_retention, "retention")
+        self._tasks.keep_running(self._compactor.run, "compaction")
+        self._tasks.keep_running(self._scrubber.run, "scrubbing")
+        self._tasks.keep_running(self._upkeep.run_high_watermarks, "high watermark checkpoints")
+        self._tasks.keep_running(self._upkeep.run_recovery_points, "recovery point checkpoints")
         self.surroundings.settle_memory()
 
     def _make_session(self, spec: ListenerSpec, stream: Stream) -> Session:
         return Session(self, spec, apis_of(spec), stream.peer)
-
-    def _keep_running(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
-        self._spawn(_run_again_after_errors(work, name), name)
-
-    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        task = asyncio.get_running_loop().create_task(work, name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._on_task_done)
-
-    def _on_task_done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("task '%s' ended", task.get_name(), exc_info=error)
 
     # --- stop
 
@@ -364,10 +404,7 @@ class Broker:
             await self._acceptor.stop(STOP_GRACE_S)
         for _, listener in self._listeners:
             listener.close()
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.stop()
         self.password_threads.shutdown(wait=False)
         if hasattr(self, "metadata"):
             await self._close_logs()
@@ -385,14 +422,3 @@ class Broker:
             await self.partitions.close_all()
             self._data_dir.write_clean_marker(self.broker_epoch)
             log.info("stopped cleanly: everything is on disk")
-
-
-async def _run_again_after_errors(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
-    """Upkeep goes on whatever happens once: the error is logged, and the next round may do better."""
-    while True:
-        try:
-            await work()
-            return
-        except Exception:
-            log.exception("%s failed and is started again", name)
-            await asyncio.sleep(_PAUSE_AFTER_ERROR_S)

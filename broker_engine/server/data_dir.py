@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from broker_engine.clock import Randomness
 from broker_engine.config import ConfigError, parse_properties
 from broker_engine.config.properties import encode_properties
 from broker_engine.server.store import DiskStore, Store
@@ -27,6 +26,8 @@ class Meta:
     cluster_id: str
     node_id: int
     directory_id: UUID
+    is_founder: bool = False
+    """The cluster began here, with this node as its only voter."""
 
 
 class DataDir:
@@ -50,16 +51,19 @@ class DataDir:
         """No broker ever started here."""
         return not self.files.exists(_META)
 
-    def load_or_create_meta(self, node_id: int, randomness: Randomness) -> Meta:
-        """Who this directory belongs to. ConfigError where it is another node's."""
+    def load_meta(self, node_id: int) -> Meta | None:
+        """Who this directory belongs to; None for a new one. ConfigError where it is another node's."""
         if self.is_new:
-            meta = Meta(id_text(randomness.uuid()), node_id, randomness.uuid())
-            self.files.write_atomic(_META, _format_meta(meta), is_durable=True)
-            return meta
+            return None
         meta = _parse_meta(self.files.read_small(_META), self.path / _META)
         if meta.node_id != node_id:
             raise ConfigError(f"{self.path} belongs to node {meta.node_id}, not to node {node_id}: check --node-id")
         return meta
+
+    def write_meta(self, meta: Meta) -> None:
+        """Once in the life of a directory."""
+        assert self.is_new, "a directory stays with its cluster"
+        self.files.write_atomic(_META, _format_meta(meta), is_durable=True)
 
     def take_clean_marker(self) -> int | None:
         """The broker epoch of a clean stop, or None after a crash. It is gone before anything else happens."""
@@ -95,12 +99,15 @@ def _format_meta(meta: Meta) -> bytes:
         "node.id": str(meta.node_id),
         "directory.id": id_text(meta.directory_id),
     }
+    if meta.is_founder:
+        values["founder"] = "true"
     return encode_properties(values).encode()
 
 
 def _parse_meta(data: bytes, path: Path) -> Meta:
     values = parse_properties(data.decode())
     try:
-        return Meta(values["cluster.id"], int(values["node.id"]), parse_id(values["directory.id"]))
+        is_founder = values.get("founder") == "true"
+        return Meta(values["cluster.id"], int(values["node.id"]), parse_id(values["directory.id"]), is_founder)
     except (KeyError, ValueError) as error:
         raise ConfigError(f"{path} is damaged ({error}): restore it from a copy") from None

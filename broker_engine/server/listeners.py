@@ -56,6 +56,17 @@ def make_specs(config: BrokerConfig) -> tuple[ListenerSpec, ...]:
     return tuple(specs)
 
 
+def local_spec(specs: Iterable[ListenerSpec]) -> ListenerSpec:
+    """What this node comes in by when it asks itself: the controller's listener, also where none is bound."""
+    for spec in specs:
+        if spec.is_controller:
+            return spec
+    nowhere = Endpoint(CONTROLLER_NAME, "127.0.0.1", 0)
+    return ListenerSpec(
+        endpoint=nowhere, protocol=SecurityProtocol.SASL_PLAINTEXT, is_internal=True, is_controller=True
+    )
+
+
 def parse_voters(texts: Iterable[str]) -> dict[int, Endpoint]:
     """`1@host:port` each."""
     voters: dict[int, Endpoint] = {}

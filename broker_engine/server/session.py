@@ -135,9 +135,17 @@ class Session:
         if not api.is_before_sign_in:
             if principal.is_bare_gateway:
                 raise BrokerError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "the gateway acts only on behalf of a caller")
+            if api.scope is Scope.BROKERS:
+                self._check_node(api, principal)
             if api.scope is Scope.PRIVATE and not principal.may_use_private_apis:
                 raise BrokerError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "only the control plane may ask for this")
         return api.handle(request, Call(self.broker, self, principal, header.api_version, header.client_id))
+
+    def _check_node(self, api: AnyApi, principal: Principal) -> None:
+        if not principal.is_broker:
+            raise BrokerError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "only nodes of the cluster may ask for this")
+        if not (self.broker.has_joined or api.is_before_joining):
+            raise BrokerError(ErrorCode.BROKER_NOT_AVAILABLE, "this node has not joined its cluster yet")
 
     async def _await(self, api: AnyApi, header: RequestHeader, request: Message, answer: Awaitable[Any]) -> Outcome:
         try:

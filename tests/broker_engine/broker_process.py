@@ -45,10 +45,10 @@ class BrokerProcess:
         self.node_id = node_id
         self.ready_line = ""
         self._protocols = dict(listeners if listeners is not None else DEFAULT_LISTENERS)
-        self._settings = dict(settings or {})
+        self.settings = dict(settings or {})
         self._environment = {key: value for key, value in os.environ.items() if not key.startswith("HIGHWATER_")}
         self._environment |= {"PYTHONUNBUFFERED": "1", **(environment or {})}
-        self._ports = {name: _free_port() for name in self._protocols}
+        self._ports = {name: free_port() for name in self._protocols}
         self._process: subprocess.Popen[str] | None = None
         self._log_path = data_dir.with_name(data_dir.name + ".log")
 
@@ -78,7 +78,7 @@ class BrokerProcess:
         for name in self._protocols:
             command += ["--listen", f"{name}={self.address(name)}"]
         protocol_map = ",".join(f"{name}:{protocol}" for name, protocol in self._protocols.items())
-        for name, value in {"listener.security.protocol.map": protocol_map, **self._settings}.items():
+        for name, value in {"listener.security.protocol.map": protocol_map, **self.settings}.items():
             command += ["--set", f"{name}={value}"]
         return command
 
@@ -138,7 +138,7 @@ class BrokerProcess:
         raise AssertionError(f"the broker did not become ready:\n{self.log}")
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

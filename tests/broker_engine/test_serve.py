@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from broker_engine.wire.messages.metadata import MetadataRequest
-from tests.broker_engine.broker_process import REPOSITORY, BrokerProcess
+from tests.broker_engine.broker_process import REPOSITORY, BrokerProcess, free_port
 from tests.broker_engine.handlers.calls import batch_of, create, describe, fetch, produce, topic_id_of, values_of
 from tests.broker_engine.raw_client import RawClient
 
@@ -175,16 +175,19 @@ def _is_answered(client: RawClient) -> bool:
         return False
 
 
-def test_the_quorums_own_entry_is_a_listener_that_speaks_sign_in_only(tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+def test_the_quorums_own_entry_is_a_listener_for_nodes_only(tmp_path: Path) -> None:
+    port = free_port()
     settings = {"controller.quorum.voters": f"1@127.0.0.1:{port}"}
-    with BrokerProcess(tmp_path / "b", settings=settings) as broker, RawClient(f"127.0.0.1:{port}") as client:
+    with BrokerProcess(tmp_path / "b", settings=settings) as broker:
         assert f"controller=127.0.0.1:{port}" in broker.ready_line
-        assert client.sign_in("control-plane", broker.cluster_secret).error_code == 0
-        client.send_request(MetadataRequest(topics=None), 12)
-        assert client.is_closed_by_peer()
+        with RawClient(f"127.0.0.1:{port}") as stranger:
+            assert stranger.sign_in("control-plane", broker.cluster_secret).error_code == 58
+        with RawClient(f"127.0.0.1:{port}") as node:
+            assert node.sign_in("broker", broker.cluster_secret).error_code == 0
+            node.send_request(MetadataRequest(topics=None), 12)
+            assert node.is_closed_by_peer()
+        with RawClient(broker.address("internal")) as stranger:
+            assert stranger.sign_in("broker", broker.cluster_secret).error_code == 58
 
 
 def test_beyond_loopback_with_tls_and_keys(tmp_path: Path) -> None:

@@ -7,18 +7,18 @@ its client only once its own metadata is past it, so that what was made is there
 from __future__ import annotations
 
 from broker_engine.wire.api import declare
-from broker_engine.wire.kinds import Bytes, Int16, Int64, String
+from broker_engine.wire.kinds import Bool, Bytes, Int16, Int64, String
 from broker_engine.wire.schema import Message, Struct, field
 
 
 class EnvelopeOrigin(Struct):
-    """Who sent the request, and by which listener. `kind` and `name` are empty where nobody signed in."""
+    """The principal that sent the request, and the listener that it came by."""
 
-    kind: String = ""
-    name: String = ""
     tenant: String = ""
+    name: String = ""
+    is_internal: Bool = False
+    on_behalf_by: String | None = None
     listener_name: String = ""
-    listener_tenant: String = ""
 
 
 class EnvelopeRequest(Message, versions="0", flexible="0+"):

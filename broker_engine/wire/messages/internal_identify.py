@@ -26,6 +26,8 @@ class IdentifyResponse(Message, versions="0"):
     leader_id: Int32 = -1
     leader_epoch: Int32 = -1
     is_blank: Bool = False
+    is_controller: Bool = True
+    incarnation_id: Uuid = NULL_UUID
 
 
 API = declare(10004, "Identify", IdentifyRequest, IdentifyResponse, is_internal=True)

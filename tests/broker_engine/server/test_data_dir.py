@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
-from broker_engine.clock import SystemRandomness
 from broker_engine.config import ConfigError
 from broker_engine.names import Name
 from broker_engine.server.checkpoints import HIGH_WATERMARKS, parse_checkpoint, read_checkpoint, write_checkpoint
-from broker_engine.server.data_dir import DataDir
+from broker_engine.server.data_dir import DataDir, Meta
 
 
 def test_a_second_broker_on_the_same_directory_is_refused(tmp_path: Path) -> None:
@@ -22,16 +22,13 @@ def test_a_second_broker_on_the_same_directory_is_refused(tmp_path: Path) -> Non
     second.lock()
 
 
-def test_the_cluster_keeps_its_id_over_restarts(tmp_path: Path) -> None:
-    meta = DataDir(tmp_path).load_or_create_meta(1, SystemRandomness())
-    assert DataDir(tmp_path).load_or_create_meta(1, SystemRandomness()) == meta
-    assert len(meta.cluster_id) == 22
-
-
-def test_another_nodes_directory_is_refused(tmp_path: Path) -> None:
-    DataDir(tmp_path).load_or_create_meta(1, SystemRandomness())
+def test_a_directory_stays_with_its_cluster_and_node(tmp_path: Path) -> None:
+    assert DataDir(tmp_path).load_meta(1) is None
+    meta = Meta("a" * 22, 1, uuid4(), is_founder=True)
+    DataDir(tmp_path).write_meta(meta)
+    assert DataDir(tmp_path).load_meta(1) == meta
     with pytest.raises(ConfigError, match="belongs to node 1"):
-        DataDir(tmp_path).load_or_create_meta(2, SystemRandomness())
+        DataDir(tmp_path).load_meta(2)
 
 
 def test_the_clean_marker_is_gone_once_it_was_read(tmp_path: Path) -> None:
