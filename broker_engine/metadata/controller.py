@@ -1,6 +1,15 @@
 """All commands of the controller under one import: image in, Decision out. Start at README.md."""
 
-from broker_engine.metadata.cluster import ProducerIdBlock, allocate_producer_ids, bootstrap, register_broker
+from broker_engine.metadata.balance import Move, propose_balance
+from broker_engine.metadata.brokers import (
+    UNCLEAN_STOP,
+    controlled_shutdown,
+    fence_broker,
+    register_broker,
+    unfence_broker,
+    unregister_broker,
+)
+from broker_engine.metadata.cluster import ProducerIdBlock, allocate_producer_ids, bootstrap
 from broker_engine.metadata.configs import (
     ConfigChange,
     ConfigOperation,
@@ -17,6 +26,16 @@ from broker_engine.metadata.credentials import (
     scram_verifier,
 )
 from broker_engine.metadata.decision import Decision
+from broker_engine.metadata.elections import ElectionResult, balance_leaders, elect_leaders, every_partition
+from broker_engine.metadata.isr import IsrProposal, IsrResult, alter_partition
+from broker_engine.metadata.partition_change import Election
+from broker_engine.metadata.reassignment import (
+    Reassignment,
+    ReassignmentResult,
+    alter_reassignments,
+    list_reassignments,
+)
+from broker_engine.metadata.sweep import led_count, replica_count, with_consequences
 from broker_engine.metadata.tenants import TenantChange, TenantResult, alter_tenants
 from broker_engine.metadata.topics import (
     NewPartitions,
@@ -29,15 +48,23 @@ from broker_engine.metadata.topics import (
 )
 
 __all__ = [
+    "UNCLEAN_STOP",
     "ConfigChange",
     "ConfigOperation",
     "ConfigResult",
     "CredentialChange",
     "CredentialResult",
     "Decision",
+    "Election",
+    "ElectionResult",
+    "IsrProposal",
+    "IsrResult",
+    "Move",
     "NewPartitions",
     "NewTopic",
     "ProducerIdBlock",
+    "Reassignment",
+    "ReassignmentResult",
     "Resource",
     "TenantChange",
     "TenantResult",
@@ -46,13 +73,27 @@ __all__ = [
     "allocate_producer_ids",
     "alter_configs",
     "alter_credentials",
+    "alter_partition",
+    "alter_reassignments",
     "alter_tenants",
+    "balance_leaders",
     "bootstrap",
+    "controlled_shutdown",
     "create_on_first_use",
     "create_partitions",
     "create_topics",
     "delete_topics",
+    "elect_leaders",
+    "every_partition",
+    "fence_broker",
     "incremental_alter_configs",
+    "led_count",
+    "list_reassignments",
+    "propose_balance",
     "register_broker",
+    "replica_count",
     "scram_verifier",
+    "unfence_broker",
+    "unregister_broker",
+    "with_consequences",
 ]

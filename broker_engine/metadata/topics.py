@@ -13,7 +13,7 @@ from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.ids import NO_LEADER, NO_TOPIC_ID
 from broker_engine.metadata.decision import Decision, invalid_request, repeated
 from broker_engine.metadata.image import MetadataImage
-from broker_engine.metadata.parts import BrokerImage, TopicImage
+from broker_engine.metadata.parts import TopicImage
 from broker_engine.metadata.placement import place, starts_of
 from broker_engine.metadata.policy import violation
 from broker_engine.metadata.records import (
@@ -172,21 +172,13 @@ def _check_partition_count(count: int) -> None:
 
 
 def _place_on_live(image: MetadataImage, topic_id: UUID, partitions: range, factor: int) -> list[tuple[int, ...]]:
-    live = [broker for broker in image.brokers.values() if not broker.is_fenced]
-    if factor > len(image.brokers) or not live:
-        text = f"Unable to replicate the partition {factor} time(s): only {len(image.brokers)} broker(s) are registered"
-        raise BrokerError(ErrorCode.INVALID_REPLICATION_FACTOR, text if live else "All brokers are currently fenced.")
-    brokers = live if factor <= len(live) else list(image.brokers.values())
-    start, shift = starts_of(topic_id, len(brokers))
-    placed = place(brokers, partitions, factor, start=start, shift=shift)
-    return [_with_a_live_one(replicas, live, index) for index, replicas in zip(partitions, placed, strict=True)]
-
-
-def _with_a_live_one(replicas: tuple[int, ...], live: Sequence[BrokerImage], index: int) -> tuple[int, ...]:
-    """A new partition needs somebody to lead it."""
-    if any(broker.id in replicas for broker in live):
-        return replicas
-    return (live[index % len(live)].id, *replicas[1:])
+    """contracts.md section 6: with fewer live brokers than replicas the caller tries again later."""
+    live = [broker for broker in image.brokers.values() if broker.is_active]
+    if factor > len(live):
+        text = f"Unable to replicate the partition {factor} time(s): only {len(live)} broker(s) are alive."
+        raise BrokerError(ErrorCode.INVALID_REPLICATION_FACTOR, text)
+    start, shift = starts_of(topic_id, len(live))
+    return place(live, partitions, factor, start=start, shift=shift)
 
 
 def _placed_by_hand(image: MetadataImage, topic: NewTopic) -> list[tuple[int, ...]]:
@@ -215,7 +207,7 @@ def _check_by_hand(image: MetadataImage, placed: Sequence[Sequence[int]], *, exp
                 raise _bad_assignment(f"The manual partition assignment includes unregistered broker {broker_id}.")
         if len(brokers) != expected_factor:
             raise _bad_assignment(f"Partition {index} has {len(brokers)} replicas, the others have {expected_factor}.")
-        if all(image.brokers[broker_id].is_fenced for broker_id in brokers):
+        if not any(image.brokers[broker_id].is_active for broker_id in brokers):
             raise _bad_assignment(f"All brokers of partition {index} are fenced.")
 
 
@@ -224,7 +216,7 @@ def _bad_assignment(text: str) -> BrokerError:
 
 
 def _new_partition(image: MetadataImage, topic_id: UUID, index: int, replicas: Sequence[int]) -> PartitionRecord:
-    isr = [broker_id for broker_id in replicas if not image.brokers[broker_id].is_fenced]
+    isr = [broker_id for broker_id in replicas if image.brokers[broker_id].is_active]
     leader = isr[0] if isr else NO_LEADER
     return PartitionRecord(topic_id=topic_id, partition=index, replicas=list(replicas), isr=isr, leader=leader)
 

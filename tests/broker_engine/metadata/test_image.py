@@ -22,7 +22,7 @@ from broker_engine.metadata.records import (
 from broker_engine.metadata.snapshot import records_of
 from broker_engine.names import Name
 from broker_engine.security.scram import ScramMechanism, ScramVerifier
-from tests.broker_engine.metadata.builders import CONFIG, Ids, after, broker, cluster, demo, root, tenant
+from tests.broker_engine.metadata.builders import CONFIG, Ids, after, broker, cluster, demo, register, root, tenant
 
 
 def a_long_history(seed: int) -> list[tuple[Record, ...]]:
@@ -52,7 +52,7 @@ def _some_decision(chance: random.Random, image: MetadataImage, ids: Ids, step: 
         change = controller.CredentialChange(f"key-{step}", "demo", "p", [verifier])
         return controller.alter_credentials(image, [change])
     if pick == 5:
-        return controller.register_broker(image, broker_id=1, incarnation_id=ids(), endpoints=[])
+        return register(image, 1, incarnation_id=ids(), new_id=ids)
     return controller.allocate_producer_ids(image, broker_id=2, broker_epoch=image.brokers[2].epoch)
 
 

@@ -101,12 +101,18 @@ def test_the_default_factor_counts_configured_nodes_so_a_lonely_first_broker_ans
     assert create_one(cluster(3), NewTopic(root("t")), config).replication_factor == 3
 
 
-def test_fenced_brokers_count_but_never_lead_or_join_the_isr() -> None:
+def test_with_fewer_live_brokers_than_replicas_creation_is_tried_again_later() -> None:
+    """contracts.md section 6: a topic never begins with fewer copies than it should have."""
     image = cluster(1, broker(2, fenced=True), broker(3, fenced=True))
-    topic = get(with_topics(image, NewTopic(root("t"), 6, 2)), root("t"))
-    for partition in topic.partitions.values():
-        assert len(partition.replicas) == 2
-        assert (partition.leader, partition.isr) == (1, (1,))
+    result = create_one(image, NewTopic(root("t"), 6, 2))
+    assert result.error_code is ErrorCode.INVALID_REPLICATION_FACTOR
+    assert result.error_message == "Unable to replicate the partition 2 time(s): only 1 broker(s) are alive."
+
+
+def test_by_hand_a_fenced_broker_may_hold_a_replica_but_not_lead_or_be_in_sync() -> None:
+    image = cluster(1, broker(2, fenced=True))
+    topic = get(with_topics(image, NewTopic(root("t"), assignments=[(0, (2, 1))])), root("t"))
+    assert (topic.partitions[0].leader, topic.partitions[0].isr) == (1, (1,))
 
 
 def test_with_all_brokers_fenced_nothing_is_created() -> None:

@@ -52,7 +52,14 @@ class World:
         await self.driver.start()
         incarnation = SystemRandomness().uuid()
         await self.driver.commit(
-            lambda image: register_broker(image, broker_id=NODE, incarnation_id=incarnation, endpoints=[])
+            lambda image: register_broker(
+                image,
+                broker_id=NODE,
+                incarnation_id=incarnation,
+                endpoints=[],
+                config=CONFIG,
+                new_id=SystemRandomness().uuid,
+            )
         )
         await self.driver.open_partitions()
         return self
