@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from typing import Self
 from uuid import UUID
 
 from broker_engine.clock import Clock
@@ -60,7 +61,7 @@ class PartitionLog(CompactableLog):
         topic_id: UUID,
         recovery_point: int | None = None,
         log_start_offset: int = 0,
-    ) -> PartitionLog:
+    ) -> Self:
         """Make or recover the log in `directory`. Blocks; what it answers as durable was synced."""
         with storage_errors():
             was_durable = bool(recovery_point) and files.exists(directory)
@@ -298,13 +299,15 @@ class PartitionLog(CompactableLog):
     def truncate_to(self, offset: int) -> None:
         """Drop every batch that reaches to or above `offset`, for good: blocks until the cut is durable.
 
-        Never below the high watermark and never during a compaction: that is the caller's to know.
+        Never during a compaction's swap or a flush, and no recovery point may be left above the cut: a log that ends
+        below its recovery point is damaged. That is the caller's to know.
         """
         self._check_online()
         assert self._swap is None, "no truncation while a compaction swaps segments"
+        assert self._flush_in_flight is None, "what is flushed is not cut"
         self.clean_end_offset = min(self.clean_end_offset, offset)
         try:
-            while len(self._segments) > 1 and self._segments[-1].base_offset >= offset:
+            while len(self._segments) > 1 and self._segments[-1].base_offset > offset:
                 last = self._segments.pop()
                 self._bases.pop()
                 self._unsynced.pop(last, None)
@@ -327,7 +330,7 @@ class PartitionLog(CompactableLog):
         active.handle.sync()
         self._segments[-1] = active
         self.durable_end_offset = min(self.durable_end_offset, self.log_end_offset)
-        if self._epochs.truncate_from_end(self.log_end_offset):
+        if self._epochs.truncate_from_end(self.log_end_offset - 1):  # what is left without records goes as well
             self._write_epochs()
         if holes != cut.holes:
             self._write_holes()

@@ -77,12 +77,13 @@ class Segment:
         """Could the offsets of this batch come next? No CRC covers them."""
         return self.end_offset <= header.base_offset and header.last_offset - self.base_offset <= RELATIVE_OFFSET_MAX
 
-    def should_roll(self, header: BatchHeader, config: LogConfig, now_ms: int) -> bool:
-        """Must this batch, with its final offsets, go into a new segment?"""
-        if self.size_bytes == 0:
+    def should_roll(self, header: BatchHeader, config: LogConfig, now_ms: int, pending_bytes: int = 0) -> bool:
+        """Must this batch, with its final offsets, go into a new segment? `pending_bytes` will be written before it."""
+        size_bytes = self.size_bytes + pending_bytes
+        if size_bytes == 0:
             return False
         return (
-            self.size_bytes + header.size_bytes > config.segment_bytes
+            size_bytes + header.size_bytes > config.segment_bytes
             or self._age_ms_at(header, now_ms) > config.segment_ms
             or (self.offset_index.entry_count + 1) * OFFSET_ENTRY.size > config.segment_index_bytes
             or header.last_offset - self.base_offset > RELATIVE_OFFSET_MAX
