@@ -57,6 +57,10 @@ class Caller:
         if self.user is None:
             raise ProblemError(problems.forbidden("API keys may not do this: a signed-in person can"))
 
+    def require_operator(self) -> None:
+        if self.user is None or not self.user.is_operator:
+            raise ProblemError(problems.forbidden("This is for operators of the platform"))
+
 
 def authenticate_request(request: HttpRequest) -> Caller:
     """The caller, or ProblemError: 401, 403 (CSRF), 404 (tenant), 429. Touches the database."""

@@ -8,6 +8,7 @@ from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSpli
 import api.schema  # noqa: F401  (tells drf-spectacular how callers sign in)
 from api.api_keys import ApiKeysView, ApiKeyView
 from api.audit import AuditView
+from api.cluster import ClusterBrokerView, ClusterElectionsView, ClusterPlanView, ClusterStateView
 from api.members import MembersView, MemberView
 from api.partitions import PartitionsView
 from api.projects import ProjectsView
@@ -27,6 +28,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api-keys", ApiKeysView.as_view()),
     path("api-keys/<str:key_id>", ApiKeyView.as_view()),
     path("audit", AuditView.as_view()),
+    path("cluster", ClusterStateView.as_view()),
+    path("cluster/moves", ClusterPlanView.as_view()),
+    path("cluster/elections", ClusterElectionsView.as_view()),
+    path("cluster/brokers/<int:broker>", ClusterBrokerView.as_view()),
     path("schema", SpectacularJSONAPIView.as_view(), name="schema"),
     path("docs", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="docs"),
 ]

@@ -30,7 +30,7 @@ Outcomes = dict[TopicPartition, KafkaError | None]
 
 class ClusterAdmin(ControllerCalls):
     async def alter_reassignments(
-        self, moves: Mapping[tuple[str, int], Sequence[int] | None], *, timeout_ms: int | None = None
+        self, moves: Mapping[TopicPartition, Sequence[int] | None], *, timeout_ms: int | None = None
     ) -> Outcomes:
         """New replicas for each partition, the preferred leader first; None ends a move that is under way.
 
@@ -68,7 +68,7 @@ class ClusterAdmin(ControllerCalls):
         }
 
     async def elect_leaders(
-        self, partitions: Iterable[tuple[str, int]] | None = None, *, is_unclean: bool = False
+        self, partitions: Iterable[TopicPartition] | None = None, *, is_unclean: bool = False
     ) -> Outcomes:
         """The preferred leaders of these partitions, or of all. ELECTION_NOT_NEEDED (84) where they lead already.
 
@@ -145,7 +145,7 @@ def _replica(state: quorum_api.DescribeQuorumReplicaState) -> QuorumReplica:
 
 
 def _by_topic(
-    partitions: Mapping[tuple[str, int], Sequence[int] | None],
+    partitions: Mapping[TopicPartition, Sequence[int] | None],
 ) -> dict[str, dict[int, Sequence[int] | None]]:
     groups: defaultdict[str, dict[int, Sequence[int] | None]] = defaultdict(dict)
     for (topic, index), value in partitions.items():

@@ -33,6 +33,7 @@ INSTALLED_APPS = [
     "control_plane.topics",
     "control_plane.keys",
     "control_plane.engine",
+    "control_plane.cluster",
     "control_plane.drift",
     "control_plane.live",
     "control_plane.supervisor",

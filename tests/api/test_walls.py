@@ -33,6 +33,14 @@ READS_OF_ONE = [("GET", "topics/<str:name>"), ("GET", "topics/<str:name>/partiti
 LISTS = ["tenant", "members", "projects", "topics", "api-keys", "audit"]
 FOR_PEOPLE = ("members", "api-keys")  # an API key may not change these
 OPEN_TO_ALL = {"session", "schema", "docs"}
+FOR_OPERATORS = {
+    # tests/api/test_cluster.py has their wall
+    ("GET", "cluster"),
+    ("POST", "cluster/moves"),
+    ("DELETE", "cluster/moves"),
+    ("POST", "cluster/elections"),
+    ("DELETE", "cluster/brokers/<int:broker>"),
+}
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,12 @@ class Goods:
     member_id: int
 
     def path(self, route: str) -> str:
-        parts = (("<str:name>", self.name), ("<str:key_id>", self.key_id), ("<int:member_id>", str(self.member_id)))
+        parts = (
+            ("<str:name>", self.name),
+            ("<str:key_id>", self.key_id),
+            ("<int:member_id>", str(self.member_id)),
+            ("<int:broker>", "1"),
+        )
         for parameter, value in parts:
             route = route.replace(parameter, value)
         return f"/{route}"
@@ -81,7 +94,7 @@ def all_methods() -> set[tuple[str, str]]:
 
 
 def test_the_matrices_cover_every_url_and_method() -> None:
-    assert all_methods() == set(WRITES) | set(READS_OF_ONE) | {("GET", route) for route in LISTS}
+    assert all_methods() == set(WRITES) | set(READS_OF_ONE) | {("GET", route) for route in LISTS} | FOR_OPERATORS
 
 
 @pytest.mark.parametrize("by_key", [False, True], ids=["session", "key"])

@@ -21,6 +21,7 @@ from control_plane.engine.interface import (
     TopicSpec,
     TopicView,
 )
+from tests.control_plane.memory_cluster import MemoryCluster
 
 KNOWN_CONFIGS = {"retention.ms", "cleanup.policy", "segment.bytes", "max.message.bytes", "min.insync.replicas"}
 
@@ -35,6 +36,7 @@ class MemoryEngine:
     credentials: dict[str, Credential] = field(default_factory=dict)
     shown: dict[int, dict[TopicName, int]] = field(default_factory=lambda: {1: {}, 2: {}})
     lagging: set[int] = field(default_factory=set)
+    cluster: MemoryCluster = field(default_factory=MemoryCluster)
 
     def create_topic(self, name: TopicName, spec: TopicSpec, *, timeout_s: float) -> bool:
         self._answer(timeout_s)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from control_plane.celery import task
+from control_plane.cluster.actions import end_throttle_when_done
 from control_plane.drift.identities import mend_identities
 from control_plane.drift.topics import mend_topics
 from control_plane.engine.deadline import Deadline
@@ -22,6 +23,7 @@ def mend_drift() -> int:
     engine, deadline = get_engine(), Deadline.after(RUN_S_MAX)
     try:
         mended = mend_identities(engine, deadline) + mend_topics(engine, deadline)
+        end_throttle_when_done()
     except EngineUnavailable as error:
         log.warning("drift was not mended this time: %s", error)
         return 0

@@ -18,6 +18,7 @@ from broker_engine import client as engine
 from broker_engine.client import Admin, Client, ClientConfig, ErrorCode, KafkaError, PlainCredentials
 from broker_engine.client.credentials import ScramMechanism, ScramVerifier
 from control_plane.engine.bridge import bridge
+from control_plane.engine.highwater_cluster import THROTTLED_REPLICAS, HighwaterCluster
 from control_plane.engine.interface import (
     Credential,
     CredentialView,
@@ -55,6 +56,10 @@ class HighwaterEngine:
     @property
     def kind(self) -> str:
         return "highwater"
+
+    @property
+    def cluster(self) -> HighwaterCluster:
+        return HighwaterCluster(self._run)
 
     def create_topic(self, name: TopicName, spec: TopicSpec, *, timeout_s: float) -> bool:
         async def create(admin: Admin) -> bool:
@@ -277,7 +282,10 @@ async def _with_configs(admin: Admin, topics: Mapping[TopicName, engine.TopicVie
 
 def _topic_view(name: TopicName, view: engine.TopicView, entries: Mapping[str, engine.ConfigEntry]) -> TopicView:
     own = {
-        key: it.value for key, it in entries.items() if it.source == engine.ConfigSource.TOPIC and it.value is not None
+        key: it.value
+        for key, it in entries.items()
+        # What operators throttle while replicas move is no wish of the tenant's.
+        if it.source == engine.ConfigSource.TOPIC and it.value is not None and key not in THROTTLED_REPLICAS
     }
     factor = max((len(partition.replicas) for partition in view.partitions.values()), default=0)
     return TopicView(name, view.topic_id, view.partition_count, factor, own)

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
+from control_plane.engine.cluster import ClusterEngine
+
 
 class EngineError(Exception):
     """The message may be shown to the tenant: it names no other tenant and no physical name."""
@@ -104,6 +106,9 @@ class Inventory:
 class Engine(Protocol):
     @property
     def kind(self) -> str: ...
+
+    @property
+    def cluster(self) -> ClusterEngine: ...
 
     def create_topic(self, name: TopicName, spec: TopicSpec, *, timeout_s: float) -> bool:
         """Whether the topic was made now. One that is there already is no error: the caller compares and mends."""
