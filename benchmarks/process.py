@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +19,15 @@ class Usage:
         return Usage(self.cpu_s - other.cpu_s, self.disk_read_bytes - other.disk_read_bytes)
 
 
-def usage(pid: int) -> Usage:
+def usage(pid: int | Sequence[int]) -> Usage:
+    """Of one process, or of all brokers of a cluster together."""
+    if isinstance(pid, int):
+        return _usage(pid)
+    parts = [_usage(one) for one in pid]
+    return Usage(sum(part.cpu_s for part in parts), sum(part.disk_read_bytes for part in parts))
+
+
+def _usage(pid: int) -> Usage:
     stat = Path(f"/proc/{pid}/stat").read_text()
     fields = stat.rpartition(")")[2].split()  # the name in brackets may hold spaces
     cpu_ticks = int(fields[11]) + int(fields[12])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks import process
 from benchmarks.bars import at_most
-from benchmarks.brokers import SIDES, Broker
+from benchmarks.brokers import CLUSTERS, SIDES, Broker
 from benchmarks.loads import child, librdkafka, raw_produce
 from benchmarks.rows import SCENARIOS, Row, Scenario
 from benchmarks.rows.row import Metrics, Stage
@@ -99,7 +99,8 @@ def _sides_of(row: Row, options: Options) -> tuple[str, ...]:
 
 
 def _run_side(measurements: Measurements, options: Options, scenario: Scenario, rows: Sequence[Row], side: str) -> None:
-    with SIDES[side](options.data_dir / side, is_tls=scenario.is_tls) as broker:
+    sides = CLUSTERS if scenario.is_cluster else SIDES
+    with sides[side](options.data_dir / side, is_tls=scenario.is_tls) as broker:
         start: Metrics = {"start s": broker.start_s}
         stage = Stage(broker, options.scale)
         if scenario.key == "load":

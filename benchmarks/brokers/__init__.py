@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from benchmarks.brokers.broker import Broker
+from benchmarks.brokers.cluster import Cluster, HighwaterCluster, KafkaCluster
 from benchmarks.brokers.highwater import Highwater
 from benchmarks.brokers.kafka import Kafka
 
 SIDES: dict[str, type[Broker]] = {"kafka": Kafka, "highwater": Highwater}
+CLUSTERS: dict[str, type[Broker]] = {"kafka": KafkaCluster, "highwater": HighwaterCluster}
 
-__all__ = ["SIDES", "Broker", "Highwater", "Kafka"]
+__all__ = ["CLUSTERS", "SIDES", "Broker", "Cluster", "Highwater", "Kafka"]

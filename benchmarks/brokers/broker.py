@@ -29,6 +29,7 @@ POLL_S = 0.01
 
 class Broker(ABC):
     side: str
+    replication_factor = 1
 
     def __init__(self, folder: Path, *, is_tls: bool = False) -> None:
         self.folder = folder
@@ -125,7 +126,9 @@ class Broker(ABC):
         """Seconds until every partition has a leader in the metadata."""
         started = time.perf_counter()
         configs = self.topic_configs(durability=durability)
-        topic = NewTopic(name, min(partition_count, PARTITIONS_PER_REQUEST_MAX), 1, config=configs)
+        topic = NewTopic(
+            name, min(partition_count, PARTITIONS_PER_REQUEST_MAX), self.replication_factor, config=configs
+        )
         admin = self._admin()
         admin.create_topics([topic], request_timeout=ADMIN_REQUEST_TIMEOUT_S)[name].result(ADMIN_TIMEOUT_S)
         for count in range(2 * PARTITIONS_PER_REQUEST_MAX, partition_count + 1, PARTITIONS_PER_REQUEST_MAX):

@@ -12,9 +12,9 @@ RECORD_BYTES = 100
 IDLE_TIMEOUT_S = 30.0
 
 
-def send_at(bootstrap: str, topic: str, records_per_s: int, seconds: float) -> float:
+def send_at(bootstrap: str, topic: str, records_per_s: int, seconds: float, acks: str = "1") -> float:
     """`linger.ms=0`; returns the rate that was reached. Records that are late are sent at once, not left out."""
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0, "acks": "1", "log_level": 3})
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0, "acks": acks, "log_level": 3})
     filling = bytes(RECORD_BYTES - _SENT.size)
     producer.list_topics(topic, timeout=30)
     count, started = int(records_per_s * seconds), time.monotonic()

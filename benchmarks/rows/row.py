@@ -53,4 +53,6 @@ class Scenario:
     title: str
     rows: tuple[Row, ...]
     is_tls: bool = False
+    is_cluster: bool = False
+    """Three brokers instead of one."""
     rounds_max: int = 1_000

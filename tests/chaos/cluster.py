@@ -16,35 +16,14 @@ from typing import Self
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from broker_engine.simulator.history.rows import Partition
-from broker_engine.wire.messages.describe_quorum import (
-    DescribeQuorumPartition,
-    DescribeQuorumRequest,
-    DescribeQuorumTopic,
-)
-from broker_engine.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.broker_engine.raw_client import RawClient
+from tests.chaos.asking import ask_quorum_leader, newest_leader, what_is_missing
 from tests.chaos.link import Link, Links, Way
 from tests.chaos.node import Node
 from tests.chaos.ports import own_port
 
 POLL_S = 0.05
-ASK_TIMEOUT_S = 2.0
 WHOLE_TIMEOUT_S = 60.0
 ADMIN_TIMEOUT_S = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Replication:
-    """One partition as a node knows it."""
-
-    leader: int
-    leader_epoch: int
-    isr: tuple[int, ...]
-    replicas: tuple[int, ...]
-
-    @property
-    def is_whole(self) -> bool:
-        return self.leader >= 0 and sorted(self.isr) == sorted(self.replicas)
 
 
 class NotWhole(AssertionError):
@@ -196,66 +175,18 @@ class Cluster:
 
     # -- what nodes know
 
-    def replication(self, topic: str, node_id: int) -> dict[int, Replication]:
-        """OSError where the node does not answer."""
-        request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False)
-        with RawClient(f"127.0.0.1:{self._ports[node_id]}", timeout_s=ASK_TIMEOUT_S) as client:
-            answer = client.call(request, 9)
-        return {
-            partition.partition_index: Replication(
-                partition.leader_id,
-                partition.leader_epoch,
-                tuple(partition.isr_nodes),
-                tuple(partition.replica_nodes),
-            )
-            for partition in answer.topics[0].partitions
-        }
-
     def leader_of(self, partition: Partition) -> int:
-        """As the nodes that answer know it, by the newest epoch; -1 where there is none."""
-        known = [self._known(partition[0], node_id).get(partition[1]) for node_id in self.running]
-        newest = max((state for state in known if state), key=lambda state: state.leader_epoch, default=None)
-        return -1 if newest is None else newest.leader
-
-    def _known(self, topic: str, node_id: int) -> dict[int, Replication]:
-        try:
-            return self.replication(topic, node_id)
-        except (OSError, AssertionError):
-            return {}
+        return newest_leader([self._ports[node_id] for node_id in self.running], *partition)
 
     def wait_until_whole(self, topics: Sequence[str], timeout_s: float = WHOLE_TIMEOUT_S) -> float:
         """Until every node knows a leader and a full ISR of every partition; how long that took."""
         started = time.monotonic()
-        while missing := self._missing(topics):
+        while missing := what_is_missing(self._ports, list(topics)):
             if time.monotonic() - started > timeout_s:
                 raise NotWhole(f"after {timeout_s:.0f} s: {missing}")
             time.sleep(POLL_S)
         return time.monotonic() - started
 
-    def _missing(self, topics: Sequence[str]) -> str:
-        for node_id in self.nodes:
-            for topic in topics:
-                known = self._known(topic, node_id)
-                if not known:
-                    return f"node {node_id} does not answer for {topic}"
-                for number, state in known.items():
-                    if not state.is_whole:
-                        return f"node {node_id} knows {topic}-{number} as {state}"
-        return ""
-
     def controller_id(self) -> int:
         """The leader of the metadata quorum; -1 where nobody who answers knows one."""
-        partitions = [DescribeQuorumPartition(partition_index=0)]
-        request = DescribeQuorumRequest(
-            topics=[DescribeQuorumTopic(topic_name="__cluster_metadata", partitions=partitions)]
-        )
-        found = (-1, -1)
-        for node_id in self.running:
-            try:
-                with RawClient(f"127.0.0.1:{self._ports[node_id]}", timeout_s=ASK_TIMEOUT_S) as client:
-                    state = client.call(request, 1).topics[0].partitions[0]
-            except (OSError, AssertionError):
-                continue
-            if state.leader_id >= 0:
-                found = max(found, (state.leader_epoch, state.leader_id))
-        return found[1]
+        return max((ask_quorum_leader(self._ports[node_id]) for node_id in self.running), default=(-1, -1))[1]

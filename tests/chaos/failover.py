@@ -6,7 +6,6 @@ the cluster's and not the client's patience. Victims: a leader that is not the c
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -14,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from confluent_kafka import ElectionType, KafkaError, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import KafkaError, Message, Producer
 
 from broker_engine.simulator.history.rows import Partition
+from tests.chaos.asking import elect_preferred
 from tests.chaos.cluster import Cluster
 from tests.chaos.load import CLIENT, RECONNECT
 
@@ -114,7 +113,7 @@ class Timing:
     def _wait_for_victim(self, is_controller: bool) -> tuple[Partition, int]:
         deadline = time.monotonic() + ANSWER_TIMEOUT_S
         while time.monotonic() < deadline:
-            elect_preferred(self.cluster.bootstrap, self.partitions)
+            elect_preferred(self.cluster.bootstrap.split(","), self.partitions)
             controller = self.cluster.controller_id()
             for partition in self.partitions:
                 leader = self.cluster.leader_of(partition)
@@ -122,14 +121,6 @@ class Timing:
                     return partition, leader
             time.sleep(0.1)
         raise AssertionError("no partition has the leader that is to be killed")
-
-
-def elect_preferred(bootstrap: str, partitions: Iterable[Partition]) -> None:
-    """Best effort: where it is refused, the caller looks at who leads anyway."""
-    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    wanted = [TopicPartition(*partition) for partition in partitions]
-    with contextlib.suppress(KafkaException):
-        admin.elect_leaders(ElectionType.PREFERRED, wanted, request_timeout=10).result(15)
 
 
 def run(folder: Path, kill_count: int, say: Callable[[str], None]) -> list[str]:

@@ -1,0 +1,91 @@
+"""Three brokers, replication factor 3, acks=all: throughput, what it costs all three, latency, fail-over."""
+
+from __future__ import annotations
+
+from benchmarks.bars import Bar, at_least, at_most, value_at_most
+from benchmarks.brokers import Cluster
+from benchmarks.loads import child, latency, librdkafka
+from benchmarks.loads.child import Child
+from benchmarks.rows.row import Metrics, Row, Stage
+from tests.chaos.failover import Timing, percentile
+
+PARTITION_COUNT = 16
+FULL_BYTES = {100: 60_000_000, 1_000: 300_000_000, 10_000: 300_000_000}
+SIZE_NAMES = {100: "100B", 1_000: "1KB", 10_000: "10KB"}
+RECORDS_PER_S = 1_000
+LATENCY_SECONDS = 20.0
+WARM_UP_SHARE = 0.25
+KILL_COUNT = 5
+"""Of each sort and round; `make chaos-long` has twenty, on our side."""
+
+
+def produce_row(record_bytes: int, *, is_fsync: bool) -> Row:
+    """`is_fsync`: our default, beside Kafka's, which leaves the disk to the operating system."""
+
+    def measure(stage: Stage) -> Metrics:
+        total_bytes = stage.sized(FULL_BYTES[record_bytes], minimum=100 * record_bytes)
+        with stage.topic(PARTITION_COUNT, "default" if is_fsync else "page-cache") as topic:
+            timed = child.run(
+                librdkafka.produce, stage.broker.bootstrap, stage.broker.pid, topic,
+                record_bytes=record_bytes, total_bytes=total_bytes, acks="all",
+            )  # fmt: skip
+        return timed.throughput()
+
+    size = SIZE_NAMES[record_bytes]
+    promise = "our fsync beside Kafka's default" if is_fsync else "page cache"
+    bars = {"MB/s": at_least(1.5 if is_fsync else 3.0), "CPU s/GB": at_most(0.3)}
+    return Row(
+        key=f"cluster-produce-{size}-{'fsync' if is_fsync else 'page-cache'}",
+        title=f"three brokers: produce {size}, 16 partitions, acks=all, {promise}",
+        measure=measure,
+        bars=bars,
+        is_quick=record_bytes == 1_000,
+    )
+
+
+def latency_row(durability: str) -> Row:
+    def measure(stage: Stage) -> Metrics:
+        seconds = max(4.0, LATENCY_SECONDS * stage.scale)
+        count, bootstrap = int(RECORDS_PER_S * seconds), stage.broker.bootstrap
+        with (
+            stage.topic(1, durability) as topic,
+            Child(latency.receive, bootstrap, topic, count, int(count * WARM_UP_SHARE)) as reader,
+            Child(latency.send_at, bootstrap, topic, RECORDS_PER_S, seconds, "all") as writer,
+        ):
+            reached_per_s = writer.result()
+            return {**latency.percentiles(reader.result()), "records/s": reached_per_s}
+
+    return Row(
+        key=f"cluster-latency-{durability}",
+        title=f"three brokers: end to end at 1,000 records/s, acks=all, linger 0, {durability}",
+        measure=measure,
+        bars={"p99 ms": value_at_most(50.0)},
+        is_quick=durability == "default",
+    )
+
+
+def failover_row(*, is_controller: bool, bar: Bar) -> Row:
+    def measure(stage: Stage) -> Metrics:
+        assert isinstance(stage.broker, Cluster)
+        with stage.topic(3, "default") as topic:
+            timing = Timing(stage.broker, tuple((topic, number) for number in range(3)))
+            taken_s = [timing.kill_leader(is_controller=is_controller) for _ in range(stage.sized(KILL_COUNT, 2))]
+        return {"p50 ms": percentile(taken_s, 0.5) * 1_000, "p95 ms": percentile(taken_s, 0.95) * 1_000}
+
+    who = "is the controller" if is_controller else "is not the controller"
+    return Row(
+        key=f"cluster-failover-{'controller' if is_controller else 'leader'}",
+        title=f"three brokers: SIGKILL of a leader that {who}, to the first acked produce",
+        measure=measure,
+        bars={"p95 ms": bar},
+        is_quick=not is_controller,
+    )
+
+
+ROWS = (
+    *(produce_row(size, is_fsync=is_fsync) for is_fsync in (False, True) for size in FULL_BYTES),
+    latency_row("page-cache"),
+    latency_row("default"),
+    failover_row(is_controller=False, bar=value_at_most(1_500.0)),
+    failover_row(is_controller=True, bar=value_at_most(2_000.0)),
+)
