@@ -64,7 +64,7 @@ def register_broker(
     if is_wiped and is_old_session_alive:
         text = f"Another broker is registered as {broker_id}, from another directory, and alive."
         raise BrokerError(ErrorCode.DUPLICATE_BROKER_REGISTRATION, text)
-    is_alone = all(other == broker_id for other in image.brokers)
+    is_alone = is_cluster_of_one(image, broker_id)
     registration = BrokerRegistrationRecord(
         broker_id=broker_id,
         incarnation_id=incarnation_id,
@@ -153,8 +153,13 @@ def unfence_broker(image: MetadataImage, broker_id: int, broker_epoch: int, *, c
 def controlled_shutdown(
     image: MetadataImage, broker_id: int, broker_epoch: int, *, config: TopicDefaults
 ) -> Decision[int]:
-    """Its leaders move to others that are in sync, and it leaves every ISR. The result: how many it still leads."""
+    """Its leaders move to others that are in sync, and it leaves every ISR. The result: how many it still leads.
+
+    A cluster of one has nobody to move anything to: it simply stops.
+    """
     broker = registered(image, broker_id, broker_epoch)
+    if is_cluster_of_one(image, broker_id):
+        return Decision((), (0,))
     if broker.is_shutting_down or broker.is_fenced:
         return Decision((), (led_count(image, broker_id),))
     record = BrokerChangeRecord(broker_id=broker_id, broker_epoch=broker_epoch, fenced=False, is_shutting_down=True)
@@ -173,6 +178,10 @@ def unregister_broker(image: MetadataImage, broker_id: int) -> Decision[None]:
     if count:
         raise invalid_request(f"Broker {broker_id} still holds {count} replica(s): move them to other brokers first.")
     return Decision((*moved, RemoveBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch)), ())
+
+
+def is_cluster_of_one(image: MetadataImage, broker_id: int) -> bool:
+    return all(other == broker_id for other in image.brokers)
 
 
 def registered(image: MetadataImage, broker_id: int, broker_epoch: int) -> BrokerImage:

@@ -21,9 +21,11 @@ class Liveness:
     def __init__(self, session_timeout_ms: int) -> None:
         self._session_timeout_ms = session_timeout_ms
         self._sessions: dict[int, _Session] = {}
+        self._stopping: dict[tuple[int, int], tuple[int, int]] = {}
 
     def on_leadership(self, image: MetadataImage, now_ms: int) -> None:
         """Everybody who counts as alive has a whole session to say so."""
+        self._stopping.clear()
         self._sessions = {
             broker.id: _Session(broker.epoch, now_ms, -1) for broker in image.brokers.values() if not broker.is_fenced
         }
@@ -33,6 +35,7 @@ class Liveness:
 
     def forget(self, broker_id: int, broker_epoch: int) -> None:
         """It was fenced. A later life of the same broker is not meant."""
+        self._stopping.pop((broker_id, broker_epoch), None)
         session = self._sessions.get(broker_id)
         if session is not None and session.broker_epoch == broker_epoch:
             del self._sessions[broker_id]
@@ -52,6 +55,10 @@ class Liveness:
     def next_expiry_ms(self) -> int | None:
         """When there may be something to do; None while nobody has a session."""
         return min(map(self._end_ms, self._sessions.values()), default=None)
+
+    def stop_began(self, broker_id: int, broker_epoch: int, offset: int, now_ms: int) -> tuple[int, int]:
+        """(offset, time) when this broker's leaders had moved away: what was told first counts."""
+        return self._stopping.setdefault((broker_id, broker_epoch), (offset, now_ms))
 
     def has_everybody_reached(self, image: MetadataImage, offset: int, *, but: int) -> bool:
         """Whether all live brokers other than `but` have replayed the record at `offset`."""
