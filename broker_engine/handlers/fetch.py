@@ -2,8 +2,9 @@
 
 Byte limits are KIP-74's: the first batch of the first partition that has one is whole, after it the limits hold.
 Sessions are KIP-227's (server/fetch_sessions.py): an incremental answer names a partition only for records, an error,
-or a high watermark or log start that moved. Left out: followers' fetches and rack-aware reads (with replication),
-aborted transactions (with transactions).
+or a high watermark or log start that moved. Who came to the wrong broker is told the right one (KIP-951, from v16).
+Followers fetch by replica_fetch.py, on another listener. Left out: reads from followers (KIP-392), aborted transactions
+(with transactions).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from uuid import UUID
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.api import Api, Call, Scope
-from broker_engine.handlers.topics import check_leader_epoch, find_topic, led_partition
+from broker_engine.handlers.topics import check_leader_epoch, find_topic, hinted_nodes, led_partition
 from broker_engine.log.files import FileRange
 from broker_engine.metadata.image import TopicImage
 from broker_engine.server.fetch_sessions import FINAL_EPOCH, FIRST_EPOCH, NO_SESSION, FetchSession, Target
@@ -30,6 +31,7 @@ from broker_engine.wire.messages.fetch import (
     FetchResponse,
     FetchTopic,
     LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
 )
 
@@ -37,6 +39,9 @@ MAX_VERSION = 17
 MAX_WAIT_MS_MAX = 300_000
 _READ_COMMITTED = 1
 _FIRST_VERSION_BY_TOPIC_ID = 13
+_FIRST_VERSION_WITH_HINTS = 16
+_FIRST_VERSION_WITH_LEADER = 12
+_HINTED_CODES = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 
 
 @dataclass(slots=True)
@@ -56,6 +61,8 @@ class _Read:
     size_bytes: int = 0
     is_urgent: bool = False
     """An error or a diverging epoch ends the wait at once."""
+    is_misdirected: bool = False
+    """Some partition is led elsewhere."""
 
     def release(self) -> None:
         for _, data in self.answers:
@@ -197,12 +204,18 @@ def _respond(plan: _Plan, read: _Read) -> FetchResponse:
     """Nothing awaits between the read and this, so the session notes exactly what is sent."""
     session = plan.session
     if session is None:
-        return FetchResponse(session_id=_open_session(plan, read), responses=_by_topic(read.answers))
-    for target, data in read.answers:
-        target.note_sent(data.error_code, data.high_watermark, data.log_start_offset)
-        if data.records:
-            session.move_to_end(target)
-    return FetchResponse(session_id=session.id if session.targets else NO_SESSION, responses=_by_topic(read.answers))
+        response = FetchResponse(session_id=_open_session(plan, read), responses=_by_topic(read.answers))
+    else:
+        for target, data in read.answers:
+            target.note_sent(data.error_code, data.high_watermark, data.log_start_offset)
+            if data.records:
+                session.move_to_end(target)
+        session_id = session.id if session.targets else NO_SESSION
+        response = FetchResponse(session_id=session_id, responses=_by_topic(read.answers))
+    if read.is_misdirected and plan.call.version >= _FIRST_VERSION_WITH_HINTS:
+        nodes = hinted_nodes(plan.call, (data.current_leader.leader_id for _, data in read.answers))
+        response.node_endpoints = [NodeEndpoint(node_id=n.id, host=n.host, port=n.port, rack=n.rack) for n in nodes]
+    return response
 
 
 def _open_session(plan: _Plan, read: _Read) -> int:
@@ -245,6 +258,7 @@ def _read(plan: _Plan) -> _Read:
         left_bytes, read.size_bytes = max(0, left_bytes - size_bytes), read.size_bytes + size_bytes
         if data.error_code or data.diverging_epoch.epoch >= 0:
             read.is_urgent = True
+            read.is_misdirected |= data.error_code in _HINTED_CODES
         elif is_incremental and not size_bytes and _is_told(target, data):
             continue
         read.answers.append((target, data))
@@ -256,7 +270,7 @@ def _is_quiet(target: Target, plan: _Plan) -> bool:
     time.
     """
     partition, asked = target.partition, target.asked
-    if partition is None or partition.is_retired:
+    if partition is None or partition.leading is None:
         return False
     end_offset = partition.last_stable_offset if plan.is_committed_only else partition.high_watermark
     return (
@@ -276,7 +290,7 @@ def _read_partition(target: Target, plan: _Plan, left_bytes: int, *, is_first: b
     asked, partition = target.asked, target.partition
     if partition is None:
         assert target.error is not None
-        return _failure(asked, target.error.code), 0
+        return _refused(target, plan, target.error), 0
     try:
         check_leader_epoch(partition, asked.current_leader_epoch)
         diverging = _diverging_epoch(partition, asked)
@@ -289,7 +303,7 @@ def _read_partition(target: Target, plan: _Plan, left_bytes: int, *, is_first: b
             at_least_one=is_first,
         )
     except BrokerError as error:
-        return _fenced(asked, partition, plan, error), 0
+        return _refused(target, plan, error), 0
     return _with_offsets(asked, partition, plan, read.ranges), read.size_bytes
 
 
@@ -325,10 +339,13 @@ def _with_offsets(
     return data
 
 
-def _fenced(asked: FetchPartition, partition: LocalPartition, plan: _Plan, error: BrokerError) -> PartitionData:
-    data = _failure(asked, error.code)
-    if error.code is ErrorCode.FENCED_LEADER_EPOCH and plan.call.version >= 12:
-        data.current_leader = LeaderIdAndEpoch(leader_id=partition.leader_id, leader_epoch=partition.leader_epoch)
+def _refused(target: Target, plan: _Plan, error: BrokerError) -> PartitionData:
+    data = _failure(target.asked, error.code)
+    if error.code in _HINTED_CODES and plan.call.version >= _FIRST_VERSION_WITH_LEADER:
+        topic, _ = _find(target.topic, target.topic_id, plan.call)
+        state = None if topic is None else topic.partitions.get(target.asked.partition)
+        if state is not None:
+            data.current_leader = LeaderIdAndEpoch(leader_id=state.leader, leader_epoch=state.leader_epoch)
     return data
 
 

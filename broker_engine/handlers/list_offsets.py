@@ -85,12 +85,16 @@ async def _answer(
 async def _find(partition: LocalPartition, timestamp: int, is_committed_only: bool) -> Found:
     end_offset = partition.last_stable_offset if is_committed_only else partition.high_watermark
     if timestamp == LATEST:
+        if not partition.knows_latest_offset:
+            raise BrokerError(ErrorCode.OFFSET_NOT_AVAILABLE)
         return -1, end_offset, partition.leader_epoch
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return -1, partition.log_start_offset, partition.epoch_of(partition.log_start_offset)
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return _NOTHING
     found = await asyncio.to_thread(_look_up, partition, timestamp, end_offset)
+    if found is None and not partition.knows_latest_offset:
+        raise BrokerError(ErrorCode.OFFSET_NOT_AVAILABLE)
     return _NOTHING if found is None else (found.timestamp, found.offset, found.leader_epoch)
 
 

@@ -2,8 +2,8 @@
 
 One batch per partition, checked and appended at once; acks=all then waits for the high watermark, and the
 connection's next request may begin meanwhile. A failed acks=0 request closes the connection: the client has no other
-way to learn of it. Left out: transactions (a transactional id is refused with 49), leader hints of KIP-951 (with
-replication).
+way to learn of it. Who came to the wrong broker is told the right one (KIP-951, from v10). Left out: transactions (a
+transactional id is refused with 49).
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from typing import Any
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.api import Answer, Api, Call, Reply, Scope
-from broker_engine.handlers.topics import find_topic, led_partition
+from broker_engine.handlers.topics import find_topic, hinted_nodes, leader_hint, led_partition
 from broker_engine.metadata.image import TopicImage
 from broker_engine.names import is_internal_topic
 from broker_engine.records.header import TRANSACTIONAL_BIT
 from broker_engine.server.acks import AckWait
 from broker_engine.wire.messages.produce import (
     BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -33,6 +35,7 @@ ALL, LEADER, NONE = -1, 1, 0
 _ATTRIBUTES_LOW_BYTE = 22
 """Where a batch's attributes have their lower byte."""
 _NO_OFFSET = -1
+_FIRST_VERSION_WITH_HINTS = 10
 
 
 def handle(request: ProduceRequest, call: Call) -> Answer[ProduceResponse] | Awaitable[Answer[ProduceResponse]]:
@@ -41,6 +44,8 @@ def handle(request: ProduceRequest, call: Call) -> Answer[ProduceResponse] | Awa
     wait = AckWait(asyncio.get_running_loop())
     responses = [_produce_topic(topic, request.acks, call, wait) for topic in request.topic_data]
     response = ProduceResponse(responses=responses)
+    if wait.has_misdirected and call.version >= _FIRST_VERSION_WITH_HINTS:
+        response.node_endpoints = _endpoints(response, call)
     if request.acks == NONE:
         return Reply(None, is_last=_has_failure(response))
     if wait.is_over:
@@ -107,7 +112,12 @@ def _produce(
             raise BrokerError(ErrorCode.INVALID_RECORD, "there is no record batch")
         appended = partition.append(memoryview(data.records), produce_version=call.version, acks=acks)
     except BrokerError as error:
-        return _failure(data.index, error)
+        response = _failure(data.index, error)
+        if error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER and call.version >= _FIRST_VERSION_WITH_HINTS:
+            leader_id, leader_epoch = leader_hint(call, image, data.index)
+            response.current_leader = LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch)
+            wait.has_misdirected = True
+        return response
     call.broker.usage.of(image.name.tenant).records_in += appended.record_count
     response = PartitionProduceResponse(
         index=data.index,
@@ -118,6 +128,12 @@ def _produce(
     if acks == ALL:
         partition.when_acked(appended.end_offset, wait.expect(response))
     return response
+
+
+def _endpoints(response: ProduceResponse, call: Call) -> list[NodeEndpoint]:
+    partitions = (partition for topic in response.responses for partition in topic.partition_responses)
+    nodes = hinted_nodes(call, (partition.current_leader.leader_id for partition in partitions))
+    return [NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack) for node in nodes]
 
 
 def _failure(index: int, error: BrokerError) -> PartitionProduceResponse:

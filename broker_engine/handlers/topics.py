@@ -6,7 +6,8 @@ an absent one. The engine's own topics belong to root, so tenants never see them
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from broker_engine.errors import BrokerError, ErrorCode
@@ -15,6 +16,9 @@ from broker_engine.ids import NO_TOPIC_ID
 from broker_engine.metadata.image import TopicImage
 from broker_engine.names import from_wire, to_wire
 from broker_engine.server.local_partition import LocalPartition
+
+if TYPE_CHECKING:
+    from broker_engine.server.broker import Node
 
 
 def topic_by_name(call: Call, text: str) -> TopicImage | None:
@@ -55,16 +59,28 @@ def find_topic(call: Call, name: str, topic_id: UUID) -> TopicImage:
 
 
 def led_partition(call: Call, topic: TopicImage, index: int) -> LocalPartition:
-    """The partition as this broker leads it. BrokerError 3 where there is none, 6 where somebody else leads, 5
+    """The partition as this broker leads it. BrokerError 3 where there is none, 6 where somebody else leads, or
     nobody.
     """
     partition = topic.partitions.get(index)
     if partition is None:
         raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     local = call.broker.partitions.find(topic.id, index)
-    if local is None:
+    if local is None or local.leading is None:
         raise BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     return local
+
+
+def leader_hint(call: Call, topic: TopicImage, index: int) -> tuple[int, int]:
+    """(leader, leader epoch) for who came to the wrong broker; -1 and the epoch where nobody leads. (KIP-951)"""
+    partition = topic.partitions.get(index)
+    return (-1, -1) if partition is None else (partition.leader, partition.leader_epoch)
+
+
+def hinted_nodes(call: Call, leaders: Iterable[int]) -> list[Node]:
+    """Where the leaders of those hints are, on the kind of listener that the caller came by."""
+    wanted = set(leaders)
+    return [node for node in call.broker.nodes_for(call.session.listener) if node.id in wanted] if wanted else []
 
 
 def check_leader_epoch(partition: LocalPartition, current_leader_epoch: int) -> None:

@@ -1,4 +1,4 @@
-"""The log of one replica: also takes batches as its leader stored them, and can begin anew where the leader's starts."""
+"""The log of one replica: also takes batches as its leader stored them, and can begin anew elsewhere."""
 
 from __future__ import annotations
 

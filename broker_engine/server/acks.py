@@ -24,6 +24,8 @@ class AckWait:
         self._waiting: dict[int, Acked] = {}
         self._ready: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self.has_misdirected = False
+        """Some partition is led elsewhere: the answer says where."""
 
     @property
     def is_over(self) -> bool:

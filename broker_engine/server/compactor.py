@@ -68,7 +68,7 @@ class Compactor:
     async def _compact(self, local: LocalPartition) -> bool:
         """True if it was due. Never raises for what is wrong with one log."""
         try:
-            job = None if local.is_retired else self._due(local)
+            job = None if local.is_retired or local.busy is not None else self._due(local)
             if job is not None:
                 await self._carry_out(local, job)
         except BrokerError as error:
@@ -103,6 +103,7 @@ class Compactor:
 
     async def _clean(self, local: LocalPartition, cleaning: Cleaning) -> None:
         await self._pacer.run(lambda: cleaning.clean(self._pacer))
+        await local.settled()
         deleted = local.log.swap_in(cleaning)
         if deleted is None:
             await self._pacer.run(cleaning.discard)

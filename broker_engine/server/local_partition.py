@@ -1,8 +1,8 @@
-"""One partition that this broker leads: its log, its pure core, and who waits on it.
+"""One partition of which this broker has a replica: its log, its pure core, and who waits on it.
 
 Everything here runs on the event loop without an await, so nothing comes between a decision and its append. Carries
 out the core's effects: a flush is asked for, waiters are told. Opening, deleting and flushing run in threads
-(partitions.py, flush.py).
+(partitions.py, flush.py); what only a follower does is in following.py.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn, Protocol
 from uuid import UUID
 
 from broker_engine.clock import Clock
 from broker_engine.config import TopicConfig
 from broker_engine.config.topic import LONG_MAX
 from broker_engine.errors import BrokerError, ErrorCode
-from broker_engine.log.config import LogConfig
 from broker_engine.log.flush import FlushJob
-from broker_engine.log.partition_log import LogRead, PartitionLog
+from broker_engine.log.partition_log import LogRead
+from broker_engine.log.replica_log import ReplicaLog
 from broker_engine.log.retention import DeletedSegment
 from broker_engine.log.timestamps import TimestampOffset
 from broker_engine.names import Name
@@ -28,15 +28,19 @@ from broker_engine.partition.core import (
     AdvanceHighWatermark,
     Duplicate,
     Effect,
+    FailAcks,
+    IsrProposal,
     NeedFlush,
     PartitionCore,
     PartitionSettings,
+    ProposeIsr,
 )
-from broker_engine.records.batch import ProduceLimits, check_produced, parse_header
-from broker_engine.records.compression import Codec, StoredCompression
+from broker_engine.partition.follower_core import FollowerCore
+from broker_engine.records.batch import check_produced, parse_header
 from broker_engine.records.recompress import as_stored
 from broker_engine.server.acks import OnAcked
 from broker_engine.server.fetch_waiter import FetchWaiter
+from broker_engine.server.topic_settings import log_config, produce_limits
 
 UP_TO_HIGH_WATERMARK = -1
 _TIMER_MS_MAX = 86_400_000
@@ -51,6 +55,18 @@ class Appended(NamedTuple):
     record_count: int
 
 
+class ReplicaWatch(Protocol):
+    """A follower's fetch session, as far as the partition knows it."""
+
+    def on_news(self, *, is_urgent: bool) -> None:
+        """There is something to tell the follower: records or another role are urgent, moved offsets are not."""
+        ...
+
+
+def _propose_nothing(partition: LocalPartition, proposal: IsrProposal) -> None:
+    raise AssertionError("a partition with followers has somebody who asks the controller")
+
+
 class LocalPartition:
     def __init__(
         self,
@@ -58,32 +74,67 @@ class LocalPartition:
         name: Name,
         index: int,
         topic_id: UUID,
-        log: PartitionLog,
-        core: PartitionCore,
+        log: ReplicaLog,
+        core: PartitionCore | FollowerCore,
         leader_id: int,
         config: TopicConfig,
         clock: Clock,
         request_flush: Callable[[LocalPartition], None],
         on_changed: Callable[[LocalPartition], None],
+        propose_isr: Callable[[LocalPartition, IsrProposal], None] = _propose_nothing,
     ) -> None:
         self.name = name
         self.index = index
         self.topic_id = topic_id
         self.log = log
-        self.core = core
-        self.leader_id = leader_id
+        self.leading: PartitionCore | None = None
+        self.following: FollowerCore | None = None
+        self._take_role(core, leader_id)
         self.last_append_ms = 0
         self.is_retired = False
+        self.recovery_point_max: int | None = None
+        """Set before a truncation: no checkpoint may say that more than this is durable."""
+        self.busy: asyncio.Future[None] | None = None
+        """While the log is cut, in a thread: nobody else touches it, and its role does not change."""
         self.fetch_waiters: dict[FetchWaiter, None] = {}
+        self.replica_watches: dict[ReplicaWatch, None] = {}
         self._ack_waiters: list[tuple[int, int, OnAcked]] = []  # a heap by offset; the number keeps equal ones apart
         self._ack_number = 0
-        self._durable_waiters: list[tuple[int, asyncio.Future[ErrorCode]]] = []
+        self._durable_waiters: list[tuple[int, OnAcked]] = []
         self._appended_bytes = 0  # since waiters were last told
         self._clock = clock
         self._request_flush = request_flush
         self._on_changed = on_changed
+        self._propose_isr = propose_isr
         self._flush_timer: asyncio.TimerHandle | None = None
         self._take_over(config)
+
+    # --- roles
+
+    @property
+    def is_leader(self) -> bool:
+        return self.leading is not None
+
+    def _take_role(self, core: PartitionCore | FollowerCore, leader_id: int) -> None:
+        self.core, self.leader_id = core, leader_id
+        self.leading = core if isinstance(core, PartitionCore) else None
+        self.following = core if isinstance(core, FollowerCore) else None
+        self.log.pack_producers = core.pack_producers
+
+    def change_role(self, core: PartitionCore | FollowerCore, leader_id: int) -> None:
+        """A new term: what was promised in the last one is not this one's to keep."""
+        assert self.busy is None, "nothing comes between a cut and its end"
+        self._take_role(core, leader_id)
+        self.fail_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self._tell_replicas(is_urgent=True)
+        if core.is_flush_due:
+            self._request_flush(self)
+        self._on_changed(self)
+
+    async def settled(self) -> None:
+        """Returns when no cut is under way."""
+        while self.busy is not None:
+            await asyncio.shield(self.busy)
 
     def _take_over(self, config: TopicConfig) -> None:
         self._limits = produce_limits(config)
@@ -97,7 +148,7 @@ class LocalPartition:
         self._take_over(config)
         self.log.config = log_config(config)
         self._cancel_flush_timer()
-        self._perform(self.core.configure(settings))
+        self.perform(self.core.configure(settings))
         if self._has_flush_rules:
             self._apply_flush_rules()
 
@@ -112,6 +163,11 @@ class LocalPartition:
         return self.log.log_start_offset
 
     @property
+    def knows_latest_offset(self) -> bool:
+        """Else a client could be told an end below one that it has seen already."""
+        return self.leading is not None and self.leading.knows_latest_offset
+
+    @property
     def high_watermark(self) -> int:
         return self.core.high_watermark
 
@@ -120,11 +176,18 @@ class LocalPartition:
         return self.core.last_stable_offset
 
     def read(self, offset: int, *, bytes_max: int, is_committed_only: bool, at_least_one: bool) -> LogRead:
-        if self.is_retired:
-            # Whoever waited here was just woken: the files may be there a moment longer, the topic is not.
-            raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        end_offset = self.core.last_stable_offset if is_committed_only else self.core.high_watermark
+        core = self.leading or self._not_leading()
+        end_offset = core.last_stable_offset if is_committed_only else core.high_watermark
         return self.log.read(offset, max_bytes=bytes_max, end_offset=end_offset, at_least_one=at_least_one)
+
+    def read_for_replica(self, offset: int, *, bytes_max: int, at_least_one: bool) -> LogRead:
+        """Everything that is written: followers have it before it is committed."""
+        core = self.leading or self._not_leading()
+        return self.log.read(offset, max_bytes=bytes_max, end_offset=core.log_end_offset, at_least_one=at_least_one)
+
+    def _not_leading(self) -> NoReturn:
+        """Whoever waited here was just woken: the files may be there a moment longer, the topic or the role is not."""
+        raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if self.is_retired else ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """(largest epoch not above the given one, its end offset), or (-1, -1).
@@ -152,9 +215,10 @@ class LocalPartition:
 
     def append(self, records: memoryview, *, produce_version: int, acks: int) -> Appended:
         """Check a client's batch and write it to the page cache. BrokerError: nothing was appended."""
+        core = self.leading or self._not_leading()
         now_ms = self._clock.now_ms()
         header = check_produced(records, produce_version=produce_version, limits=self._limits, now_ms=now_ms)
-        decision = self.core.decide_produce(header, acks, now_ms)
+        decision = core.decide_produce(header, acks, now_ms)
         if isinstance(decision, Duplicate):
             return Appended(
                 decision.base_offset,
@@ -165,15 +229,11 @@ class LocalPartition:
             )
         records, header = as_stored(records, header, self._limits)
         append_time_ms = now_ms if self._limits.uses_log_append_time else None
-        result = self.log.append(
-            records, header, leader_epoch=self.core.leader_epoch, log_append_time_ms=append_time_ms
-        )
+        result = self.log.append(records, header, leader_epoch=core.leader_epoch, log_append_time_ms=append_time_ms)
         self.last_append_ms = now_ms
         self._appended_bytes += header.size_bytes
-        self._perform(self.core.on_appended(result, header, now_ms))
-        if self._has_flush_rules:
-            self._apply_flush_rules()
-        self._on_changed(self)
+        self.perform(core.on_appended(result, header, now_ms))
+        self.after_append()
         return Appended(
             result.base_offset,
             result.last_offset + 1,
@@ -184,15 +244,23 @@ class LocalPartition:
 
     def append_own(self, batch: bytes) -> None:
         """A batch that the broker itself made (telemetry): no producer, no waiting."""
+        core = self.leading or self._not_leading()
         header = parse_header(batch)
         now_ms = self._clock.now_ms()
-        result = self.log.append(
-            memoryview(batch), header, leader_epoch=self.core.leader_epoch, log_append_time_ms=None
-        )
+        result = self.log.append(memoryview(batch), header, leader_epoch=core.leader_epoch, log_append_time_ms=None)
         self._appended_bytes += header.size_bytes
-        self._perform(self.core.on_appended(result, header, now_ms))
+        self.perform(core.on_appended(result, header, now_ms))
+        if self.replica_watches:
+            self._tell_replicas(is_urgent=True)
         if self._has_flush_rules:
             self._apply_flush_rules()
+
+    def after_append(self) -> None:
+        if self.replica_watches:
+            self._tell_replicas(is_urgent=True)
+        if self._has_flush_rules:
+            self._apply_flush_rules()
+        self._on_changed(self)
 
     def when_acked(self, end_offset: int, on_acked: OnAcked) -> None:
         if self.core.high_watermark >= end_offset:
@@ -201,6 +269,12 @@ class LocalPartition:
         self._ack_number += 1
         heapq.heappush(self._ack_waiters, (end_offset, self._ack_number, on_acked))
 
+    def now_ms(self) -> int:
+        return self._clock.now_ms()
+
+    def note_changed(self) -> None:
+        self._on_changed(self)
+
     # --- flush
 
     async def wait_until_durable(self, end_offset: int) -> None:
@@ -208,11 +282,18 @@ class LocalPartition:
         if self.log.durable_end_offset >= end_offset:
             return
         done: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
-        self._durable_waiters.append((end_offset, done))
-        self.request_flush()
+        self.when_durable(end_offset, lambda code: None if done.done() else done.set_result(code))
         code = await done
         if code is not ErrorCode.NONE:
             raise BrokerError(code)
+
+    def when_durable(self, end_offset: int, on_durable: OnAcked) -> None:
+        """Called once, maybe at once: NONE, or why it will not be durable."""
+        if self.log.durable_end_offset >= end_offset:
+            on_durable(ErrorCode.NONE)
+            return
+        self._durable_waiters.append((end_offset, on_durable))
+        self.request_flush()
 
     def request_flush(self) -> None:
         """Bring what is in the log to the disk, though nobody waits for it."""
@@ -237,7 +318,13 @@ class LocalPartition:
             self._flush_timer = None
 
     def flush_job(self) -> FlushJob | None:
-        return self.log.flush_job()
+        return self.log.flush_job() if self.busy is None else None
+
+    @property
+    def recovery_point(self) -> int:
+        """For the checkpoint: below it everything is on disk, and stays."""
+        durable_offset = self.log.durable_end_offset
+        return durable_offset if self.recovery_point_max is None else min(durable_offset, self.recovery_point_max)
 
     def on_flushed(self, job: FlushJob) -> None:
         """BrokerError where the disk failed: the log is offline, and nobody is told that anything was kept."""
@@ -249,26 +336,32 @@ class LocalPartition:
         except BrokerError:
             self.fail_waiters(ErrorCode.KAFKA_STORAGE_ERROR)
             raise
-        self._perform(self.core.on_flushed(durable_end_offset))
+        self.perform(self.core.on_flushed(durable_end_offset))
         if self._durable_waiters:
             self._tell_durable_waiters(durable_end_offset)
 
     def _tell_durable_waiters(self, durable_end_offset: int) -> None:
         waiters, self._durable_waiters = self._durable_waiters, []
-        for end_offset, done in waiters:
+        for end_offset, on_durable in waiters:
             if end_offset > durable_end_offset:
-                self._durable_waiters.append((end_offset, done))
-            elif not done.done():
-                done.set_result(ErrorCode.NONE)
+                self._durable_waiters.append((end_offset, on_durable))
+            else:
+                on_durable(ErrorCode.NONE)
 
     # --- upkeep
 
     def apply_retention(self, now_ms: int) -> list[DeletedSegment]:
+        if self.busy is not None:
+            return []
         deleted = self.log.apply_retention(now_ms, high_watermark=self.core.high_watermark)
         if deleted:
-            self.core.on_log_start(self.log.log_start_offset)
-            self._on_changed(self)
+            self.note_log_start()
         return deleted
+
+    def note_log_start(self) -> None:
+        self.core.on_log_start(self.log.log_start_offset)
+        self._tell_replicas(is_urgent=False)
+        self._on_changed(self)
 
     def deletable_offset(self, asked_offset: int) -> int:
         """Where the log may be made to start; -1 asks for the high watermark. BrokerError where it may not."""
@@ -286,34 +379,41 @@ class LocalPartition:
         if offset <= self.log_start_offset:
             return []
         deleted = self.log.delete_records_before(offset)
-        self.core.on_log_start(self.log.log_start_offset)
-        self._on_changed(self)
+        self.note_log_start()
         return deleted
 
     def retire(self, code: ErrorCode) -> None:
         """This broker no longer serves the partition."""
         self.is_retired = True
+        self.leading = self.following = None
+        self._tell_replicas(is_urgent=True)
         self._cancel_flush_timer()
         self.fail_waiters(code)
 
     def fail_waiters(self, code: ErrorCode) -> None:
         """Whoever waits looks elsewhere."""
-        waiters, self._ack_waiters = self._ack_waiters, []
-        for _, _, on_acked in waiters:
-            on_acked(code)
-        for _, done in self._durable_waiters:
-            if not done.done():
-                done.set_result(code)
-        self._durable_waiters.clear()
+        self._fail_acks(code)
+        waiters, self._durable_waiters = self._durable_waiters, []
+        for _, on_durable in waiters:
+            on_durable(code)
         for waiter in list(self.fetch_waiters):
             waiter.wake()
 
-    def _perform(self, effects: list[Effect]) -> None:
+    def _fail_acks(self, code: ErrorCode) -> None:
+        waiters, self._ack_waiters = self._ack_waiters, []
+        for _, _, on_acked in waiters:
+            on_acked(code)
+
+    def perform(self, effects: list[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, NeedFlush):
                 self._request_flush(self)
             elif isinstance(effect, AdvanceHighWatermark):
                 self._tell_waiters(effect.offset)
+            elif isinstance(effect, ProposeIsr):
+                self._propose_isr(self, effect.proposal)
+            elif isinstance(effect, FailAcks):
+                self._fail_acks(effect.code)
 
     def _tell_waiters(self, high_watermark: int) -> None:
         while self._ack_waiters and self._ack_waiters[0][0] <= high_watermark:
@@ -321,57 +421,10 @@ class LocalPartition:
         new_bytes, self._appended_bytes = self._appended_bytes, 0
         for waiter in list(self.fetch_waiters):
             waiter.notify(max(1, new_bytes))
+        if self.replica_watches:
+            self._tell_replicas(is_urgent=False)
         self._on_changed(self)
 
-
-def produce_limits(config: TopicConfig) -> ProduceLimits:
-    return ProduceLimits(
-        max_message_bytes=config.max_message_bytes,
-        validate_records=config.record_validation == "full",
-        is_compacted=config.is_compacted,
-        uses_log_append_time=config.uses_log_append_time,
-        timestamp_before_ms_max=config.message_timestamp_before_max_ms,
-        timestamp_after_ms_max=config.message_timestamp_after_max_ms,
-        stored_as=stored_compression(config),
-    )
-
-
-def stored_compression(config: TopicConfig) -> StoredCompression | None:
-    match config.compression_type:
-        case "uncompressed":
-            return StoredCompression(Codec.NONE)
-        case "gzip":
-            return StoredCompression(Codec.GZIP, config.compression_gzip_level)
-        case "snappy":
-            return StoredCompression(Codec.SNAPPY)
-        case "lz4":
-            return StoredCompression(Codec.LZ4, config.compression_lz4_level)
-        case "zstd":
-            return StoredCompression(Codec.ZSTD, config.compression_zstd_level)
-    return None  # producer
-
-
-def log_config(config: TopicConfig) -> LogConfig:
-    return LogConfig(
-        segment_bytes=config.segment_bytes,
-        # A record in the active segment is not compacted: it must not stay there for longer than the greatest lag.
-        segment_ms=min(config.segment_ms, config.max_compaction_lag_ms) if config.is_compacted else config.segment_ms,
-        segment_index_bytes=config.segment_index_bytes,
-        index_interval_bytes=config.index_interval_bytes,
-        retention_ms=config.retention_ms,
-        retention_bytes=config.retention_bytes,
-        is_deleting="delete" in config.cleanup_policy,
-        is_compacting=config.is_compacted,
-        min_cleanable_dirty_ratio=config.min_cleanable_dirty_ratio,
-        min_compaction_lag_ms=config.min_compaction_lag_ms,
-        max_compaction_lag_ms=config.max_compaction_lag_ms,
-        delete_retention_ms=config.delete_retention_ms,
-    )
-
-
-def partition_settings(config: TopicConfig, producer_expiration_ms: int) -> PartitionSettings:
-    return PartitionSettings(
-        ack_durability=AckDurability(config.ack_durability),
-        min_insync_replicas=config.min_insync_replicas,
-        producer_expiration_ms=producer_expiration_ms,
-    )
+    def _tell_replicas(self, *, is_urgent: bool) -> None:
+        for watch in self.replica_watches:
+            watch.on_news(is_urgent=is_urgent)

@@ -1,4 +1,4 @@
-"""All partitions of this broker: opened, changed and retired as the metadata image says.
+"""All replicas of this broker: opened, given their roles, changed and retired as the metadata image says.
 
 `open_missing` runs before an image is shown, so that a topic that a client can see can also be written;
 `retire_removed` runs after. Logs are opened and deleted in threads; the rest happens on the loop.
@@ -17,12 +17,14 @@ from broker_engine.clock import Clock, Randomness
 from broker_engine.config import BrokerConfig, TopicConfig
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log.files import Files
-from broker_engine.log.partition_log import PartitionLog
-from broker_engine.metadata.image import MetadataImage, PartitionImage, TopicImage
+from broker_engine.log.replica_log import ReplicaLog
+from broker_engine.metadata.image import EMPTY_IMAGE, MetadataImage, PartitionImage, TopicImage
 from broker_engine.names import deleted_directory, directory, stray_directory
-from broker_engine.partition.core import PartitionCore
+from broker_engine.partition.core import IsrProposal
 from broker_engine.server.checkpoints import TopicPartition
-from broker_engine.server.local_partition import LocalPartition, log_config, partition_settings
+from broker_engine.server.local_partition import LocalPartition
+from broker_engine.server.roles import RoleMaker, follow_image
+from broker_engine.server.topic_settings import log_config, partition_settings
 
 log = logging.getLogger(__name__)
 
@@ -42,10 +44,14 @@ class SavedOffsets:
 
     recovery_points: dict[TopicPartition, int] = field(default_factory=dict)
     log_starts: dict[TopicPartition, int] = field(default_factory=dict)
+    high_watermarks: dict[TopicPartition, int] = field(default_factory=dict)
 
     def take(self, key: TopicPartition) -> tuple[int | None, int]:
         """(recovery point, log start), once: a topic that gets the name again is another one."""
         return self.recovery_points.pop(key, None), self.log_starts.pop(key, 0)
+
+    def take_high_watermark(self, key: TopicPartition) -> int:
+        return self.high_watermarks.pop(key, 0)
 
 
 @dataclass(slots=True)
@@ -75,7 +81,13 @@ class Partitions:
         self._config = config
         self._request_flush = request_flush
         self._saved = saved
+        self._image = EMPTY_IMAGE
+        """The newest one, which may not be shown yet."""
+        self._roles = RoleMaker(node_id, config, clock, self._is_eligible)
         self._by_key: dict[PartitionKey, LocalPartition] = {}
+        self.on_role: Callable[[LocalPartition], None] = lambda local: None
+        """Told of every replica that was opened, has another role or term, or is retired."""
+        self.propose_isr: Callable[[LocalPartition, IsrProposal], None] = lambda local, proposal: None
         self.after_removal: Callable[[], Awaitable[None]] | None = None
         """Writes the checkpoints: what they say of a removed topic must not meet another one of its name."""
         self.changed: dict[LocalPartition, None] = {}
@@ -92,13 +104,17 @@ class Partitions:
 
     async def open_missing(self, old: MetadataImage, new: MetadataImage) -> None:
         """Open what `new` gives to this broker, and pass on what changed of the rest."""
+        self._image = new
         wanted = []
         for topic in _changed_topics(old, new):
             config = self._resolve(topic)
+            before = old.topics.get(topic.id)
             for index, state in topic.partitions.items():
                 local = self._by_key.get((topic.id, index))
                 if local is not None:
                     self._update(local, config)
+                    if before is None or before.partitions.get(index) is not state:
+                        await self._follow(local, state)
                 elif self._node_id in state.replicas:
                     wanted.append(_Wanted(topic, index, state, config))
         opened = await in_threads(self._open_several, wanted)
@@ -106,26 +122,57 @@ class Partitions:
         for local in opened:
             self._by_key[local.topic_id, local.index] = local
             self._note_changed(local)
+            self.on_role(local)
+
+    async def _follow(self, local: LocalPartition, state: PartitionImage) -> None:
+        await local.settled()
+        if follow_image(local, state, self._roles):
+            log.debug("%s-%d: epoch %d, led by %d", local.name, local.index, state.leader_epoch, state.leader)
+            self.on_role(local)
+
+    def _is_eligible(self, broker_id: int, broker_epoch: int) -> bool:
+        """May this life of a broker be in sync?"""
+        broker = self._image.brokers.get(broker_id)
+        return broker is not None and broker.epoch == broker_epoch and broker.is_active
 
     async def retire_removed(self, old: MetadataImage, new: MetadataImage) -> None:
-        """Close and delete the logs of topics that are gone. Their directories have other names when this returns."""
-        has_removed = False
-        for topic_id, topic in old.topics.items():
-            if topic_id in new.topics:
-                continue
-            for index in topic.partitions:
-                local = self._by_key.pop((topic_id, index), None)
-                if local is not None:
-                    has_removed = True
-                    self.changed.pop(local, None)
-                    local.retire(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-                    await asyncio.to_thread(self._delete, local)
-        if has_removed and self.after_removal is not None:
+        """Close and delete the logs of what is gone, or given to others. Their directories have other names when this
+        returns.
+        """
+        removed = [*self._of_removed_topics(old, new), *self._given_away(old, new)]
+        for local in removed:
+            del self._by_key[local.topic_id, local.index]
+            self.changed.pop(local, None)
+            is_gone = local.topic_id not in new.topics
+            local.retire(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_gone else ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            self.on_role(local)
+        for local in removed:
+            await local.settled()
+            await asyncio.to_thread(self._delete, local)
+        if removed and self.after_removal is not None:
             await self.after_removal()
+
+    def _of_removed_topics(self, old: MetadataImage, new: MetadataImage) -> Iterable[LocalPartition]:
+        for topic_id, topic in old.topics.items():
+            if topic_id not in new.topics:
+                found = (self._by_key.get((topic_id, index)) for index in topic.partitions)
+                yield from (local for local in found if local is not None)
+
+    def _given_away(self, old: MetadataImage, new: MetadataImage) -> Iterable[LocalPartition]:
+        """A reassignment took our replica out."""
+        for topic in _changed_topics(old, new):
+            for index, state in topic.partitions.items():
+                if self._node_id not in state.replicas:
+                    local = self._by_key.get((topic.id, index))
+                    if local is not None:
+                        yield local
 
     async def close_all(self) -> None:
         """For a clean stop, after everything was flushed."""
         await in_threads(_close_several, list(self._by_key.values()))
+
+    def _propose_isr(self, local: LocalPartition, proposal: IsrProposal) -> None:
+        self.propose_isr(local, proposal)
 
     def _note_changed(self, local: LocalPartition) -> None:
         self.changed[local] = None
@@ -134,7 +181,7 @@ class Partitions:
         return TopicConfig.resolve(topic.configs, self._config, replication_factor=topic.replication_factor)
 
     def _update(self, local: LocalPartition, config: TopicConfig) -> None:
-        local.configure(config, partition_settings(config, self._config.producer_id_expiration_ms))
+        local.configure(config, partition_settings(config, self._config))
 
     def _open_several(self, wanted: Sequence[_Wanted]) -> list[LocalPartition]:
         opened = []
@@ -148,7 +195,7 @@ class Partitions:
 
     def _sync_parents(self, opened: Sequence[LocalPartition]) -> None:
         """Once for all of them, or every log would sync the data directory with its first flush."""
-        parents: dict[str, list[PartitionLog]] = {}
+        parents: dict[str, list[ReplicaLog]] = {}
         for local in opened:
             for path in local.log.unsynced_parents():
                 parents.setdefault(path, []).append(local.log)
@@ -162,17 +209,9 @@ class Partitions:
     def _open(self, wanted: _Wanted) -> LocalPartition:
         """In a thread: scans, syncs, replays the producers' state."""
         opened = self._open_log(wanted)
-        core = PartitionCore(
-            leader_epoch=wanted.state.leader_epoch,
-            replicas=wanted.state.replicas,
-            isr=wanted.state.isr,
-            log_start_offset=opened.log_start_offset,
-            log_end_offset=opened.log_end_offset,
-            durable_end_offset=opened.durable_end_offset,
-            settings=partition_settings(wanted.config, self._config.producer_id_expiration_ms),
-        )
+        key = (wanted.topic.name, wanted.index)
+        core = self._roles.first_core(wanted.state, wanted.config, opened, self._saved.take_high_watermark(key))
         core.restore(opened.producer_snapshots(), opened.iter_batches, self._clock.now_ms())
-        opened.pack_producers = core.pack_producers
         return LocalPartition(
             name=wanted.topic.name,
             index=wanted.index,
@@ -184,9 +223,10 @@ class Partitions:
             clock=self._clock,
             request_flush=self._request_flush,
             on_changed=self._note_changed,
+            propose_isr=self._propose_isr,
         )
 
-    def _open_log(self, wanted: _Wanted) -> PartitionLog:
+    def _open_log(self, wanted: _Wanted) -> ReplicaLog:
         name, index = wanted.topic.name, wanted.index
         try:
             return self._open_directory(wanted)
@@ -199,10 +239,10 @@ class Partitions:
         self._files.rename(directory(name, index), aside)
         return self._open_directory(wanted)
 
-    def _open_directory(self, wanted: _Wanted) -> PartitionLog:
+    def _open_directory(self, wanted: _Wanted) -> ReplicaLog:
         key = (wanted.topic.name, wanted.index)
         recovery_point, log_start_offset = self._saved.take(key)
-        return PartitionLog.open(
+        return ReplicaLog.open(
             self._files,
             directory(*key),
             log_config(wanted.config),

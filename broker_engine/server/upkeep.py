@@ -34,6 +34,8 @@ class Upkeep:
         self._clock = clock
         self._recovery_points_turn = asyncio.Lock()
         """Two writes at once would mix in one file, and an older state must not replace a newer one."""
+        self._asked_count = 0
+        self._written_count = 0
 
     async def run_retention(self) -> None:
         while True:
@@ -73,10 +75,19 @@ class Upkeep:
         await asyncio.to_thread(write_checkpoint, self._files, HIGH_WATERMARKS, offsets)
 
     async def write_recovery_points(self) -> None:
+        """Returns once everything that was so before the call is on disk; who waits together shares a write."""
+        self._asked_count += 1
+        own_number = self._asked_count
         async with self._recovery_points_turn:
-            points = {(local.name, local.index): local.log.durable_end_offset for local in self._partitions.all()}
-            await asyncio.to_thread(write_checkpoint, self._files, RECOVERY_POINTS, points)
+            if self._written_count < own_number:
+                taken_count = self._asked_count
+                await self._write_recovery_points()
+                self._written_count = taken_count
         await self._log_starts.write()
+
+    async def _write_recovery_points(self) -> None:
+        points = {(local.name, local.index): local.recovery_point for local in self._partitions.all()}
+        await asyncio.to_thread(write_checkpoint, self._files, RECOVERY_POINTS, points)
 
 
 def _remove(deleted: Iterable[DeletedSegment]) -> None:

@@ -7,7 +7,8 @@ from uuid import UUID
 
 from broker_engine.log.config import LogConfig
 from broker_engine.log.files import Files
-from broker_engine.log.partition_log import AppendResult, PartitionLog
+from broker_engine.log.partition_log import AppendResult
+from broker_engine.log.replica_log import ReplicaLog
 from broker_engine.records.batch import Record, decode_records, iter_batches, parse_header
 from broker_engine.records.builder import NewRecord, build_batch
 
@@ -35,8 +36,8 @@ class LogHarness:
         self.config = config or LogConfig()
         self.log = self.open()
 
-    def open(self, *, recovery_point: int | None = None, log_start_offset: int = 0) -> PartitionLog:
-        self.log = PartitionLog.open(
+    def open(self, *, recovery_point: int | None = None, log_start_offset: int = 0) -> ReplicaLog:
+        self.log = ReplicaLog.open(
             self.files,
             DIRECTORY,
             self.config,

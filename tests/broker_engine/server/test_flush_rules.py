@@ -9,13 +9,12 @@ from uuid import UUID
 from broker_engine.clock import SystemClock
 from broker_engine.config import BrokerConfig, TopicConfig
 from broker_engine.log.files import MemoryFiles
-from broker_engine.log.partition_log import PartitionLog
+from broker_engine.log.replica_log import ReplicaLog
 from broker_engine.names import ROOT, Name
 from broker_engine.partition.core import PartitionCore
-from broker_engine.server.local_partition import LocalPartition, log_config, partition_settings
+from broker_engine.server.local_partition import LocalPartition
+from broker_engine.server.topic_settings import log_config, partition_settings
 from tests.broker_engine.handlers.calls import batch_of
-
-EXPIRATION_MS = 86_400_000
 
 
 def topic_config(broker_settings: dict[str, str] | None = None, **overrides: str) -> TopicConfig:
@@ -24,7 +23,7 @@ def topic_config(broker_settings: dict[str, str] | None = None, **overrides: str
 
 
 def partition_of(config: TopicConfig, request_flush: Callable[[LocalPartition], None]) -> LocalPartition:
-    log = PartitionLog.open(MemoryFiles(), "orders-0", log_config(config), SystemClock(), topic_id=UUID(int=7))
+    log = ReplicaLog.open(MemoryFiles(), "orders-0", log_config(config), SystemClock(), topic_id=UUID(int=7))
     core = PartitionCore(
         leader_epoch=0,
         replicas=(1,),
@@ -32,7 +31,7 @@ def partition_of(config: TopicConfig, request_flush: Callable[[LocalPartition], 
         log_start_offset=0,
         log_end_offset=0,
         durable_end_offset=0,
-        settings=partition_settings(config, EXPIRATION_MS),
+        settings=partition_settings(config, BrokerConfig.load({}, {})),
     )
     return LocalPartition(
         name=Name(ROOT, "orders"),
@@ -99,5 +98,5 @@ async def test_a_new_time_holds_for_what_waits_already() -> None:
     local = partition_of(topic_config(flush_ms="3600000"), lambda _: asked.set())
     append(local)
     config = topic_config(flush_ms="1")
-    local.configure(config, partition_settings(config, EXPIRATION_MS))
+    local.configure(config, partition_settings(config, BrokerConfig.load({}, {})))
     await asyncio.wait_for(asked.wait(), 10)
