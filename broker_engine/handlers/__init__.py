@@ -13,6 +13,7 @@ from broker_engine.handlers import (
     alter_credentials,
     alter_tenants,
     api_versions,
+    create_on_first_use,
     create_partitions,
     create_topics,
     delete_records,
@@ -21,6 +22,7 @@ from broker_engine.handlers import (
     describe_configs,
     describe_tenants,
     describe_topic_partitions,
+    envelope,
     fetch,
     identify,
     incremental_alter_configs,
@@ -58,7 +60,7 @@ CLIENT_APIS: tuple[AnyApi, ...] = (
 
 PRIVATE_APIS: tuple[AnyApi, ...] = (alter_tenants.API, alter_credentials.API, describe_tenants.API)
 
-NODE_APIS: tuple[AnyApi, ...] = (identify.API,)
+NODE_APIS: tuple[AnyApi, ...] = (identify.API, envelope.API, create_on_first_use.API)
 
 
 def apis_of(listener: ListenerSpec) -> Mapping[int, AnyApi]:
@@ -70,3 +72,7 @@ def apis_of(listener: ListenerSpec) -> Mapping[int, AnyApi]:
 
 def _by_key(apis: Iterable[AnyApi]) -> Mapping[int, AnyApi]:
     return {api.key: api for api in apis}
+
+
+FORWARDED_APIS = _by_key(api for api in (*CLIENT_APIS, *PRIVATE_APIS) if api.is_for_controller)
+"""What an envelope may hold."""

@@ -55,4 +55,4 @@ def _refused(asked: AlterConfigsResource, error: BrokerError) -> AlterConfigsRes
     )
 
 
-API = Api(request=AlterConfigsRequest, scope=Scope.TOPICS, handle=handle, refuse=refuse)
+API = Api(request=AlterConfigsRequest, scope=Scope.TOPICS, handle=handle, refuse=refuse, is_for_controller=True)

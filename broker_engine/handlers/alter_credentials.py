@@ -53,4 +53,4 @@ def _refused(credential: AlterCredentialsCredential, error: BrokerError) -> Alte
     )
 
 
-API = Api(request=AlterCredentialsRequest, scope=Scope.PRIVATE, handle=handle, refuse=refuse)
+API = Api(request=AlterCredentialsRequest, scope=Scope.PRIVATE, handle=handle, refuse=refuse, is_for_controller=True)

@@ -37,4 +37,4 @@ def refuse(request: AlterTenantsRequest, error: BrokerError) -> AlterTenantsResp
     )
 
 
-API = Api(request=AlterTenantsRequest, scope=Scope.PRIVATE, handle=handle, refuse=refuse)
+API = Api(request=AlterTenantsRequest, scope=Scope.PRIVATE, handle=handle, refuse=refuse, is_for_controller=True)

@@ -49,4 +49,4 @@ def _answer(result: TopicResult, call: Call) -> CreatePartitionsTopicResult:
     )
 
 
-API = Api(request=CreatePartitionsRequest, scope=Scope.TOPICS, handle=handle, refuse=refuse)
+API = Api(request=CreatePartitionsRequest, scope=Scope.TOPICS, handle=handle, refuse=refuse, is_for_controller=True)

@@ -81,4 +81,4 @@ def _configs(result: TopicResult, call: Call) -> list[CreatableTopicConfigs]:
     ]
 
 
-API = Api(request=CreateTopicsRequest, scope=Scope.TOPICS, handle=handle, refuse=refuse)
+API = Api(request=CreateTopicsRequest, scope=Scope.TOPICS, handle=handle, refuse=refuse, is_for_controller=True)

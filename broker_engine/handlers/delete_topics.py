@@ -62,4 +62,4 @@ def _answer(result: TopicResult, call: Call) -> DeletableTopicResult:
     )
 
 
-API = Api(request=DeleteTopicsRequest, scope=Scope.TOPICS, handle=handle, refuse=refuse)
+API = Api(request=DeleteTopicsRequest, scope=Scope.TOPICS, handle=handle, refuse=refuse, is_for_controller=True)

@@ -55,4 +55,10 @@ def _refused(asked: AlterConfigsResource, error: BrokerError) -> AlterConfigsRes
     )
 
 
-API = Api(request=IncrementalAlterConfigsRequest, scope=Scope.TOPICS, handle=handle, refuse=refuse)
+API = Api(
+    request=IncrementalAlterConfigsRequest,
+    scope=Scope.TOPICS,
+    handle=handle,
+    refuse=refuse,
+    is_for_controller=True,
+)

@@ -15,36 +15,32 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from broker_engine.config import BrokerConfig, ConfigError, Endpoint
-from broker_engine.errors import BrokerError, ErrorCode
+from broker_engine.config import BrokerConfig, Endpoint
+from broker_engine.errors import BrokerError
 from broker_engine.handlers import apis_of
 from broker_engine.handlers.api import Call
 from broker_engine.log.flush import FlushJob
-from broker_engine.metadata.controller import (
-    account_of,
-    create_on_first_use,
-    register_broker,
-)
+from broker_engine.metadata.controller import account_of, register_broker
 from broker_engine.metadata.image import EMPTY_IMAGE, MetadataImage
-from broker_engine.metadata.parts import EndpointImage
 from broker_engine.names import ROOT, Name
-from broker_engine.net.stream import Listener, NetCounters, Stream
-from broker_engine.net.tls import client_context, server_context
+from broker_engine.net.stream import NetCounters, Stream
+from broker_engine.net.tls import client_context
 from broker_engine.security.accounts import Account, Accounts
 from broker_engine.security.principal import BROKER_NAME, Principal, internal
-from broker_engine.server.acceptor import Acceptor
 from broker_engine.server.budget import ByteBudget
 from broker_engine.server.checkpoints import LOG_STARTS, RECOVERY_POINTS, read_checkpoint
 from broker_engine.server.compactor import Compactor
-from broker_engine.server.connection import ConnectionTimeouts
 from broker_engine.server.controller_channel import ControllerChannel
-from broker_engine.server.data_dir import DataDir, Meta, id_text
+from broker_engine.server.data_dir import DataDir, Meta
 from broker_engine.server.directories import tidy
 from broker_engine.server.disk_floor import DiskFloor
+from broker_engine.server.doors import Doors
 from broker_engine.server.fetch_sessions import FetchSessions
+from broker_engine.server.first_use import FirstUse
 from broker_engine.server.flush import FlushManager, crowd_flush
 from broker_engine.server.formation import Formation, Identity
-from broker_engine.server.listeners import ListenerSpec, local_spec, make_specs, parse_voters
+from broker_engine.server.lifecycle import Lifecycle
+from broker_engine.server.listeners import ListenerSpec, local_spec, parse_voters
 from broker_engine.server.log_starts import LogStarts
 from broker_engine.server.metadata_driver import MetadataDriver
 from broker_engine.server.metadata_log import DIRECTORY as METADATA_DIRECTORY
@@ -56,7 +52,6 @@ from broker_engine.server.scrubber import Scrubber
 from broker_engine.server.session import Session
 from broker_engine.server.supervisor import Supervisor
 from broker_engine.server.surroundings import Surroundings
-from broker_engine.server.telemetry_topic import ensure_telemetry_topic
 from broker_engine.server.upkeep import Upkeep
 from broker_engine.telemetry.usage import Usage
 from broker_engine.telemetry.writer import TelemetryWriter
@@ -96,14 +91,14 @@ class Broker:
         self.usage = Usage()
         self.budget = ByteBudget(max(IN_FLIGHT_BYTES_MAX, config.socket_request_max_bytes))
         self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots, self.randomness)
-        self.specs = make_specs(config)
+        self._doors = Doors(config, self.surroundings, self.counters)
         self._data_dir = DataDir(data_dir, self.surroundings.open_store)
-        self._listeners: list[tuple[ListenerSpec, Listener]] = []
         self._stop_requested = asyncio.Event()
         self._failure: Exception | None = None
+        self.identity: Identity
+        self.peers: Peers
         self._tasks = Supervisor()
         self._voters = parse_voters(config.controller_quorum_voters)
-        self._creating: set[Name] = set()
         self.password_threads = ThreadPoolExecutor(PASSWORD_THREAD_COUNT, thread_name_prefix="password")
         self._is_serving = False
         self.has_joined = False
@@ -122,11 +117,16 @@ class Broker:
     @property
     def broker_epoch(self) -> int:
         """One number per life of this process."""
-        return self.image.brokers[self.node_id].epoch
+        return self.lifecycle.epoch
+
+    @property
+    def is_self_fenced(self) -> bool:
+        """Others may lead here by now: nothing is taken until the controller is heard of again."""
+        return bool(self._voters) and self.lifecycle.is_self_fenced
 
     @property
     def connection_count(self) -> int:
-        return self._acceptor.connection_count
+        return self._doors.connection_count
 
     @property
     def known_leader(self) -> tuple[int | None, int]:
@@ -134,6 +134,11 @@ class Broker:
         if not self.has_joined:
             return None, -1
         return getattr(self.metadata, "leader_id", self.node_id), getattr(self.metadata, "epoch", 0)
+
+    @property
+    def is_controller(self) -> bool:
+        """Leads the metadata, and has replayed all that its predecessors wrote."""
+        return self.has_joined and getattr(self.metadata, "is_leader", True)
 
     def cluster_id_for(self, principal: Principal) -> str:
         """Root sees the real one; a tenant the id of a cluster of its own."""
@@ -152,24 +157,8 @@ class Broker:
         return nodes
 
     def create_on_first_use(self, names: list[Name], principal: Principal) -> None:
-        """In the background: the client is told that the topic is not there yet, and asks again."""
-        fresh = [name for name in names if name not in self._creating]
-        if fresh and self.config.auto_create_topics_enable:
-            self._creating.update(fresh)
-            self._tasks.spawn(self._create(fresh), "create topics on first use")
-
-    async def _create(self, names: list[Name]) -> None:
-        try:
-            results = await self.metadata.commit(
-                lambda image: create_on_first_use(image, names, config=self.config, new_id=self.randomness.uuid)
-            )
-        finally:
-            self._creating.difference_update(names)
-        for result in results:
-            if result.error_code is ErrorCode.NONE:
-                log.info("%s was created on first use", result.name)
-            else:
-                log.info("%s was not created on first use: %s", result.name, result.error_message)
+        if self.config.auto_create_topics_enable:
+            self._first_use.create(names)
 
     # --- life
 
@@ -177,20 +166,33 @@ class Broker:
         self._stop_requested.set()
 
     def bound_endpoints(self) -> list[Endpoint]:
-        return [Endpoint(spec.name, *listener.address) for spec, listener in self._listeners]
+        return self._doors.endpoints()
 
     async def run(self, on_ready: Callable[[Broker], None]) -> None:
         """From start to stop. BrokerFailed and ConfigError say why it cannot go on."""
         try:
-            await self._start()
-            on_ready(self)
-            await self._stop_requested.wait()
+            if await self._start_unless_stopped():
+                on_ready(self)
+                await self._stop_requested.wait()
         except BrokerError as error:
             raise BrokerFailed(error.message or str(error)) from error
         finally:
             await self._stop()
         if self._failure is not None:
             raise BrokerFailed(f"stopped: {self._failure}")
+
+    async def _start_unless_stopped(self) -> bool:
+        """A node may wait long for others: it can be stopped meanwhile."""
+        starting = asyncio.ensure_future(self._start())
+        stopping = asyncio.ensure_future(self._stop_requested.wait())
+        await asyncio.wait([starting, stopping], return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if not starting.done():
+            starting.cancel()
+            await asyncio.gather(starting, return_exceptions=True)
+            return False
+        starting.result()
+        return True
 
     def fail(self, error: Exception) -> None:
         """The disk is gone, or the metadata cannot be followed: stop, and do not call it clean."""
@@ -200,22 +202,22 @@ class Broker:
 
     async def _start(self) -> None:
         self._data_dir.lock()
-        self._bind()
-        self._accept_nodes()
-        meta = await self._join()
+        self._doors.bind()
+        self._open_for_nodes()
+        formation = Formation(self.identity, tuple(self._voters), self.peers, self.clock)
+        meta = await formation.join(self._data_dir, self.randomness)
+        self.identity = dataclasses.replace(self.identity, cluster_id=meta.cluster_id)
         previous_epoch = self._data_dir.take_clean_marker()
         is_new = not self._data_dir.files.exists(METADATA_DIRECTORY)
         how = "first start" if is_new else _AFTER_CRASH if previous_epoch is None else "after a clean stop"
         log.info("node %d of cluster %s on %s: %s", self.node_id, meta.cluster_id, self._data_dir.path, how)
         self._make_parts(meta)
         await self.metadata.start()
-        await asyncio.to_thread(tidy, self._data_dir.files, self.image, self.randomness)
-        await self._register()
-        await self._open_partitions()
-        await ensure_telemetry_topic(self.metadata, self.node_id, self.config, self.randomness)
-        self._serve()
+        if self.config.is_broker:
+            await self._become_broker(previous_epoch)
+        self._is_serving = True
 
-    def _accept_nodes(self) -> None:
+    def _open_for_nodes(self) -> None:
         """Other nodes may ask who we are from the first moment on: nobody could form a cluster otherwise."""
         meta = self._data_dir.load_meta(self.node_id)
         self.identity = Identity(
@@ -236,34 +238,25 @@ class Broker:
             find_address=self._find_controller_address,
             tls=client_context(self.config.ssl_certificate_file) if self.config.ssl_certificate_file else None,
         )
-        self._acceptor = Acceptor(
-            self._make_session,
-            self.budget,
-            self.clock,
-            timeouts=ConnectionTimeouts(idle_ms=self.config.connections_max_idle_ms),
-            connections_max=self.config.max_connections,
-            connections_per_ip_max=self.config.max_connections_per_ip,
+        self._doors.open_for_nodes(self._make_session, self.budget)
+
+    async def _become_broker(self, previous_epoch: int | None) -> None:
+        """Registered, with open logs, unfenced, serving: in this order."""
+        controller_endpoint = self._doors.controller_endpoint()
+        if 62 not in apis_of(local_spec(self._doors.specs)):
+            await self._register()
+            return
+        await self.lifecycle.register(
+            self.identity, self._doors.client_endpoints(), controller_endpoint, previous_epoch
         )
-        self._start_listeners(is_controller=True)
-
-    def _start_listeners(self, *, is_controller: bool) -> None:
-        chosen = [(spec, listener) for spec, listener in self._listeners if spec.is_controller is is_controller]
-        self._acceptor.start(chosen)
-        for spec, listener in chosen:
-            log.info("listening on %s", spec.describe(*listener.address))
-
-    async def _join(self) -> Meta:
-        """Whose directory this is; a blank one becomes part of a cluster here."""
-        meta = self._data_dir.load_meta(self.node_id)
-        if meta is not None:
-            return meta
-        formation = Formation(self.identity, tuple(self._voters), self.peers, self.clock)
-        found = await formation.find_cluster()
-        cluster_id = id_text(self.randomness.uuid()) if found is None else found
-        meta = Meta(cluster_id, self.node_id, self.identity.directory_id, is_founder=found is None)
-        self._data_dir.write_meta(meta)
-        self.identity = dataclasses.replace(self.identity, cluster_id=cluster_id)
-        return meta
+        self._tasks.keep_running(self.lifecycle.run, "heartbeats")
+        # Only now is the image sure to know everything that this directory may hold.
+        await self.metadata.wait_for_offset(self.lifecycle.epoch + 1)
+        await asyncio.to_thread(tidy, self._data_dir.files, self.image, self.randomness)
+        await self._open_partitions()
+        self.lifecycle.ask_to_serve()
+        await self.lifecycle.is_unfenced.wait()
+        self._serve()
 
     def _find_controller_address(self, node_id: int) -> tuple[str, int] | None:
         """By --quorum; nodes that are not named there say at registration where they are."""
@@ -304,7 +297,8 @@ class Broker:
             on_shown=self._on_image_shown,
         )
         self.has_joined = True
-        local = Session(self, local_spec(self.specs), apis_of(local_spec(self.specs)), "this node")
+        spec = local_spec(self._doors.specs)
+        local = Session(self, spec, apis_of(spec), "this node")
         self.controller = ControllerChannel(
             node_id=self.node_id,
             clock=self.clock,
@@ -313,6 +307,14 @@ class Broker:
             apis=local.apis,
             make_call=lambda version: Call(self, local, internal(BROKER_NAME), version, None),
         )
+        self.lifecycle = Lifecycle(
+            config=self.config,
+            clock=self.clock,
+            controller=self.controller,
+            metadata_offset=lambda: self.image.next_offset - 1,
+            on_fatal=self.fail,
+        )
+        self._first_use = FirstUse(self.controller, self._tasks)
         self.disk_floor = DiskFloor(self.config.log_dir_free_bytes_min, self._data_dir.store.space)
         self.disk_floor.look()
         self.producer_ids = ProducerIds(self.metadata, self.node_id)
@@ -338,52 +340,28 @@ class Broker:
     def _on_image_shown(self, old: MetadataImage, new: MetadataImage) -> None:
         """A revoked key and a deleted tenant lose their open connections with the image that says so."""
         is_fewer = old.credentials is not new.credentials or old.removed_tenants is not new.removed_tenants
-        if is_fewer and self._is_serving:
-            self._acceptor.cut_off_unwelcome()
-
-    def _bind(self) -> None:
-        tls = None
-        if self.config.ssl_certificate_file and self.config.ssl_key_file:
-            tls = server_context(self.config.ssl_certificate_file, self.config.ssl_key_file)
-        for spec in self.specs:
-            endpoint = spec.endpoint
-            try:
-                listener = self.surroundings.listen(
-                    endpoint.host or "0.0.0.0",  # noqa: S104 - what an empty host means
-                    endpoint.port,
-                    counters=self.counters,
-                    tls=tls if spec.protocol.has_tls else None,
-                    backlog=self.config.socket_listen_backlog_size,
-                )
-            except OSError as error:
-                raise ConfigError(f"cannot listen on {endpoint}: {error.strerror}") from None
-            self._listeners.append((spec, listener))
+        if is_fewer:
+            self._doors.cut_off_unwelcome()
 
     async def _register(self) -> None:
-        endpoints = [
-            self._endpoint_image(spec, listener) for spec, listener in self._listeners if not spec.is_controller
-        ]
         await self.metadata.commit(
             lambda image: register_broker(
                 image,
                 broker_id=self.node_id,
                 incarnation_id=self.identity.incarnation_id,
-                endpoints=endpoints,
+                endpoints=self._doors.client_endpoints(),
                 rack=self.config.broker_rack,
                 config=self.config,
                 new_id=self.randomness.uuid,
             )
         )
-
-    def _endpoint_image(self, spec: ListenerSpec, listener: Listener) -> EndpointImage:
-        host, port = listener.address
-        if spec.advertised is not None:
-            host, port = spec.advertised.host, spec.advertised.port
-        return EndpointImage(spec.name, host, port, spec.protocol.value)
+        self.lifecycle.epoch = self.image.brokers[self.node_id].epoch
+        await asyncio.to_thread(tidy, self._data_dir.files, self.image, self.randomness)
+        await self._open_partitions()
+        self._serve()
 
     def _serve(self) -> None:
-        self._start_listeners(is_controller=False)
-        self._is_serving = True
+        self._doors.open_for_clients()
         self._tasks.keep_running(TelemetryWriter(self).run, "telemetry")
         self._tasks.keep_running(self.disk_floor.run, "disk floor")
         self._tasks.keep_running(self._upkeep.run_retention, "retention")
@@ -400,15 +378,25 @@ class Broker:
 
     async def _stop(self) -> None:
         if self._is_serving:
+            await self._hand_over()
             log.info("stopping: %d connections get their answers, then all logs are flushed", self.connection_count)
-            await self._acceptor.stop(STOP_GRACE_S)
-        for _, listener in self._listeners:
-            listener.close()
+        await self._doors.close(STOP_GRACE_S)
         await self._tasks.stop()
         self.password_threads.shutdown(wait=False)
-        if hasattr(self, "metadata"):
+        if self.has_joined:
             await self._close_logs()
+        if hasattr(self, "peers"):
+            await self.peers.close()
         self._data_dir.unlock()
+
+    async def _hand_over(self) -> None:
+        """Leaders move to other brokers, and the metadata to another voter, while clients are still served."""
+        if self._failure is not None or not self._voters:
+            return
+        if self.config.controlled_shutdown_enable and len(self.image.brokers) > 1:
+            await self.lifecycle.ask_to_stop()
+        if hasattr(self.metadata, "resign"):
+            await self.metadata.resign()
 
     async def _close_logs(self) -> None:
         await self.metadata.stop()
@@ -420,5 +408,5 @@ class Broker:
             await self._upkeep.write_high_watermarks()
             await self._upkeep.write_recovery_points()
             await self.partitions.close_all()
-            self._data_dir.write_clean_marker(self.broker_epoch)
+            self._data_dir.write_clean_marker(self.lifecycle.epoch)
             log.info("stopped cleanly: everything is on disk")

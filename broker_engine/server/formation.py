@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from broker_engine.client.errors import ConnectionFailed
-from broker_engine.clock import Clock
+from broker_engine.clock import Clock, Randomness
 from broker_engine.config import ConfigError
+from broker_engine.server.data_dir import DataDir, Meta, id_text
 from broker_engine.server.peers import Peers
 from broker_engine.wire.messages.internal_identify import IdentifyRequest, IdentifyResponse
 
@@ -44,6 +45,16 @@ class Formation:
         self._peers = peers
         self._clock = clock
         self._logged_ms: int | None = None
+
+    async def join(self, data_dir: DataDir, randomness: Randomness) -> Meta:
+        """Whose directory this is; a blank one becomes part of a cluster here, and stays with it."""
+        meta = data_dir.load_meta(self._me.node_id)
+        if meta is None:
+            found = await self.find_cluster()
+            cluster_id = id_text(randomness.uuid()) if found is None else found
+            meta = Meta(cluster_id, self._me.node_id, self._me.directory_id, is_founder=found is None)
+            data_dir.write_meta(meta)
+        return meta
 
     async def find_cluster(self) -> str | None:
         """The cluster's id; None where this node founds a new one. ConfigError where the others contradict."""

@@ -18,6 +18,7 @@ from broker_engine.net.stream import part_size_bytes
 from broker_engine.security.principal import Principal, anonymous
 from broker_engine.security.sasl import Close, Refuse, SaslSession
 from broker_engine.security.sasl import Outcome as SaslOutcome
+from broker_engine.server.forwarding import carry_out
 from broker_engine.server.listeners import ListenerSpec
 from broker_engine.server.outcome import HANG_UP, NO_ANSWER, Later, Outcome
 from broker_engine.wire.api import API_VERSIONS_KEY
@@ -139,7 +140,8 @@ class Session:
                 self._check_node(api, principal)
             if api.scope is Scope.PRIVATE and not principal.may_use_private_apis:
                 raise BrokerError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "only the control plane may ask for this")
-        return api.handle(request, Call(self.broker, self, principal, header.api_version, header.client_id))
+        call = Call(self.broker, self, principal, header.api_version, header.client_id)
+        return carry_out(api, request, call) if api.is_for_controller else api.handle(request, call)
 
     def _check_node(self, api: AnyApi, principal: Principal) -> None:
         if not principal.is_broker:

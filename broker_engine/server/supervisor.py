@@ -28,10 +28,14 @@ class Supervisor:
         """Begun again after an error: what failed once may do better in the next round."""
         return self.spawn(_run_again_after_errors(work, name), name)
 
-    async def stop(self) -> None:
-        tasks = list(self._tasks)
-        for task in tasks:
+    def cancel(self) -> None:
+        for task in list(self._tasks):
             task.cancel()
+
+    async def stop(self) -> None:
+        """Cancel all and wait until they have ended."""
+        tasks = list(self._tasks)
+        self.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _on_done(self, task: asyncio.Task[None]) -> None:

@@ -82,15 +82,35 @@ class BrokerProcess:
             command += ["--set", f"{name}={value}"]
         return command
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def start(self) -> Self:
+        self.launch()
+        self.wait_ready()
+        return self
+
+    def launch(self) -> None:
+        """Begin; a broker of a cluster is ready only when others are there."""
         assert self._process is None, "the broker runs already"
         self._log_path.parent.mkdir(parents=True, exist_ok=True)
         with self._log_path.open("a") as log:
             self._process = subprocess.Popen(
                 self.command(), stdout=subprocess.PIPE, stderr=log, text=True, cwd=REPOSITORY, env=self._environment
             )
+
+    def wait_ready(self) -> None:
         self.ready_line = self._wait_for_ready_line()
-        return self
+
+    def wait_exit(self) -> int:
+        """For a broker that ends by itself: its exit code."""
+        assert self._process is not None, "the broker was not started"
+        process, self._process = self._process, None
+        code = process.wait(STOP_TIMEOUT_S)
+        assert process.stdout is not None
+        process.stdout.close()
+        return code
 
     def stop(self) -> int:
         """A clean stop; the exit code."""
