@@ -81,13 +81,13 @@ def what_is_missing(ports: dict[int, int], topics: list[str]) -> str:
     return ""
 
 
-def elect_preferred(addresses: Iterable[str], partitions: Sequence[tuple[str, int]]) -> None:
-    """Leaders go back to their first replica; asked of everybody in turn until one carries it out."""
+def ask_election(addresses: Iterable[str], partitions: Sequence[tuple[str, int]], *, is_unclean: bool = False) -> None:
+    """The first replica shall lead again, or anybody; asked of everybody in turn until one carries it out."""
     topics: dict[str, list[int]] = {}
     for topic, number in partitions:
         topics.setdefault(topic, []).append(number)
     wanted = [ElectLeadersTopicPartitions(topic=topic, partitions=numbers) for topic, numbers in topics.items()]
-    request = ElectLeadersRequest(election_type=0, topic_partitions=wanted, timeout_ms=5_000)
+    request = ElectLeadersRequest(election_type=int(is_unclean), topic_partitions=wanted, timeout_ms=5_000)
     for address in addresses:
         try:
             with RawClient(address, timeout_s=ELECT_TIMEOUT_S) as client:

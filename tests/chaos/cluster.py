@@ -16,7 +16,7 @@ from typing import Self
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from broker_engine.simulator.history.rows import Partition
-from tests.chaos.asking import ask_quorum_leader, newest_leader, what_is_missing
+from tests.chaos.asking import Replication, ask_quorum_leader, ask_replication, newest_leader, what_is_missing
 from tests.chaos.link import Link, Links, Way
 from tests.chaos.node import Node
 from tests.chaos.ports import own_port
@@ -150,6 +150,11 @@ class Cluster:
         return self.links[0, node_id].port if self.has_client_links else self._ports[node_id]
 
     @property
+    def addresses(self) -> list[str]:
+        """Of those that run, without proxies."""
+        return [f"127.0.0.1:{self._ports[node_id]}" for node_id in self.running]
+
+    @property
     def running(self) -> list[int]:
         return [node_id for node_id, node in self.nodes.items() if node.is_running]
 
@@ -174,6 +179,10 @@ class Cluster:
             future.result(ADMIN_TIMEOUT_S)
 
     # -- what nodes know
+
+    def known_to(self, node_id: int, partition: Partition) -> Replication | None:
+        """None where the node does not answer, or does not know the partition."""
+        return ask_replication(self._ports[node_id], partition[0]).get(partition[1])
 
     def leader_of(self, partition: Partition) -> int:
         return newest_leader([self._ports[node_id] for node_id in self.running], *partition)

@@ -16,7 +16,7 @@ from typing import Protocol
 from confluent_kafka import KafkaError, Message, Producer
 
 from broker_engine.simulator.history.rows import Partition
-from tests.chaos.asking import elect_preferred
+from tests.chaos.asking import ask_election
 from tests.chaos.cluster import Cluster
 from tests.chaos.load import CLIENT, RECONNECT
 
@@ -113,7 +113,7 @@ class Timing:
     def _wait_for_victim(self, is_controller: bool) -> tuple[Partition, int]:
         deadline = time.monotonic() + ANSWER_TIMEOUT_S
         while time.monotonic() < deadline:
-            elect_preferred(self.cluster.bootstrap.split(","), self.partitions)
+            ask_election(self.cluster.bootstrap.split(","), self.partitions)
             controller = self.cluster.controller_id()
             for partition in self.partitions:
                 leader = self.cluster.leader_of(partition)
