@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.api import Api, Call, Scope
+from broker_engine.handlers.shown_cluster import controller_id, reachable_brokers
 from broker_engine.wire.messages.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
@@ -18,13 +19,18 @@ def handle(request: DescribeClusterRequest, call: Call) -> DescribeClusterRespon
         raise BrokerError(ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this listener is a broker's, not a controller's")
     if request.endpoint_type != BROKERS:
         raise BrokerError(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"endpoint type {request.endpoint_type} is unknown")
-    broker = call.broker
     return DescribeClusterResponse(
-        cluster_id=broker.cluster_id_for(call.principal),
-        controller_id=broker.node_id,
+        cluster_id=call.broker.cluster_id_for(call.principal),
+        controller_id=controller_id(call),
         brokers=[
-            DescribeClusterBroker(broker_id=node.id, host=node.host, port=node.port, rack=node.rack)
-            for node in broker.nodes_for(call.session.listener)
+            DescribeClusterBroker(
+                broker_id=broker.id,
+                host=endpoint.host,
+                port=endpoint.port,
+                rack=broker.rack,
+                is_fenced=broker.is_fenced,
+            )
+            for broker, endpoint in reachable_brokers(call, with_fenced=request.include_fenced_brokers)
         ],
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.api import Api, Call, Scope
+from broker_engine.handlers.shown_cluster import offline_replicas
 from broker_engine.handlers.topics import topic_by_name, visible_topics, wire_name
 from broker_engine.ids import NO_LEADER
 from broker_engine.metadata.image import PartitionImage, TopicImage
@@ -71,11 +72,11 @@ def _describe(
         name=name,
         topic_id=topic.id,
         is_internal=is_internal_topic(topic.name),
-        partitions=[_partition(index, topic.partitions[index]) for index in indexes],
+        partitions=[_partition(index, topic.partitions[index], call) for index in indexes],
     )
 
 
-def _partition(index: int, partition: PartitionImage) -> DescribeTopicPartitionsResponsePartition:
+def _partition(index: int, partition: PartitionImage, call: Call) -> DescribeTopicPartitionsResponsePartition:
     has_leader = partition.leader != NO_LEADER
     return DescribeTopicPartitionsResponsePartition(
         error_code=ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
@@ -85,7 +86,8 @@ def _partition(index: int, partition: PartitionImage) -> DescribeTopicPartitions
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),
         eligible_leader_replicas=list(partition.elr),
-        last_known_elr=[],
+        last_known_elr=list(partition.last_known_elr),
+        offline_replicas=offline_replicas(call.broker.image, partition),
     )
 
 

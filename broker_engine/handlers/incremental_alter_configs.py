@@ -7,7 +7,13 @@ from __future__ import annotations
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.api import Api, Call, Scope
 from broker_engine.handlers.config_resources import resource_of
-from broker_engine.metadata.controller import ConfigChange, ConfigResult, Resource, incremental_alter_configs
+from broker_engine.metadata.controller import (
+    ConfigChange,
+    ConfigResult,
+    Resource,
+    incremental_alter_configs,
+    with_consequences,
+)
 from broker_engine.names import to_wire
 from broker_engine.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
@@ -27,8 +33,11 @@ async def handle(request: IncrementalAlterConfigsRequest, call: Call) -> Increme
             answers.append(_refused(asked, error))
             continue
         changes.append((resource, [ConfigChange(c.name, c.config_operation, c.value) for c in asked.configs]))
+    config = call.broker.config
     results = await call.broker.metadata.commit(
-        lambda image: incremental_alter_configs(image, changes, validate_only=request.validate_only)
+        lambda image: with_consequences(
+            image, incremental_alter_configs(image, changes, validate_only=request.validate_only), config
+        )
     )
     return IncrementalAlterConfigsResponse(responses=[*answers, *(_answer(result, call) for result in results)])
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.api import Api, Call, Scope
+from broker_engine.handlers.shown_cluster import controller_id, offline_replicas
 from broker_engine.handlers.topics import topic_by_id, topic_by_name, visible_topics, wire_name
 from broker_engine.ids import NO_LEADER, NO_TOPIC_ID
 from broker_engine.metadata.image import PartitionImage, TopicImage
@@ -35,7 +36,7 @@ def handle(request: MetadataRequest, call: Call) -> MetadataResponse:
             for node in broker.nodes_for(call.session.listener)
         ],
         cluster_id=broker.cluster_id_for(call.principal),
-        controller_id=broker.node_id,
+        controller_id=controller_id(call),
         topics=_topics(request, call),
     )
 
@@ -96,11 +97,11 @@ def _describe(topic: TopicImage, call: Call) -> MetadataResponseTopic:
         name=wire_name(call, topic),
         topic_id=topic.id,
         is_internal=is_internal_topic(topic.name),
-        partitions=[_partition(index, topic.partitions[index]) for index in sorted(topic.partitions)],
+        partitions=[_partition(index, topic.partitions[index], call) for index in sorted(topic.partitions)],
     )
 
 
-def _partition(index: int, partition: PartitionImage) -> MetadataResponsePartition:
+def _partition(index: int, partition: PartitionImage, call: Call) -> MetadataResponsePartition:
     has_leader = partition.leader != NO_LEADER
     return MetadataResponsePartition(
         error_code=ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
@@ -109,6 +110,7 @@ def _partition(index: int, partition: PartitionImage) -> MetadataResponsePartiti
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),
+        offline_replicas=offline_replicas(call.broker.image, partition),
     )
 
 

@@ -29,6 +29,7 @@ class DiskFloor:
         self._floor_bytes = floor_bytes
         self._measure_space = measure_space
         self.free_bytes = -1
+        self.total_bytes = -1
         self.is_low = False
 
     def check_writable(self) -> None:
@@ -46,7 +47,7 @@ class DiskFloor:
         self.update(self._measure_space())
 
     def update(self, space: DiskSpace) -> None:
-        self.free_bytes = space.free_bytes
+        self.free_bytes, self.total_bytes = space.free_bytes, space.total_bytes
         floor_bytes = floor_of(space, self._floor_bytes)
         if not self.is_low and space.free_bytes < floor_bytes:
             self.is_low = True
