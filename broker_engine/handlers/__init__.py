@@ -9,10 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from broker_engine.handlers import (
+    allocate_producer_ids,
     alter_configs,
     alter_credentials,
+    alter_partition,
+    alter_partition_reassignments,
     alter_tenants,
     api_versions,
+    broker_heartbeat,
+    broker_registration,
     create_on_first_use,
     create_partitions,
     create_topics,
@@ -20,19 +25,23 @@ from broker_engine.handlers import (
     delete_topics,
     describe_cluster,
     describe_configs,
+    describe_log_dirs,
     describe_tenants,
     describe_topic_partitions,
+    elect_leaders,
     envelope,
     fetch,
     identify,
     incremental_alter_configs,
     init_producer_id,
     list_offsets,
+    list_partition_reassignments,
     metadata,
     offset_for_leader_epoch,
     produce,
     sasl_authenticate,
     sasl_handshake,
+    unregister_broker,
 )
 from broker_engine.handlers.api import AnyApi
 from broker_engine.server.listeners import ListenerSpec
@@ -56,11 +65,24 @@ CLIENT_APIS: tuple[AnyApi, ...] = (
     alter_configs.API,
     describe_cluster.API,
     describe_topic_partitions.API,
+    describe_log_dirs.API,
+    elect_leaders.API,
+    alter_partition_reassignments.API,
+    list_partition_reassignments.API,
+    unregister_broker.API,
 )
 
 PRIVATE_APIS: tuple[AnyApi, ...] = (alter_tenants.API, alter_credentials.API, describe_tenants.API)
 
-NODE_APIS: tuple[AnyApi, ...] = (identify.API, envelope.API, create_on_first_use.API)
+NODE_APIS: tuple[AnyApi, ...] = (
+    identify.API,
+    broker_registration.API,
+    broker_heartbeat.API,
+    alter_partition.API,
+    allocate_producer_ids.API,
+    create_on_first_use.API,
+    envelope.API,
+)
 
 
 def apis_of(listener: ListenerSpec) -> Mapping[int, AnyApi]:

@@ -20,7 +20,7 @@ from broker_engine.errors import BrokerError
 from broker_engine.handlers import apis_of
 from broker_engine.handlers.api import Call
 from broker_engine.log.flush import FlushJob
-from broker_engine.metadata.controller import account_of, register_broker
+from broker_engine.metadata.controller import account_of
 from broker_engine.metadata.image import EMPTY_IMAGE, MetadataImage
 from broker_engine.names import ROOT, Name
 from broker_engine.net.stream import NetCounters, Stream
@@ -31,6 +31,7 @@ from broker_engine.server.budget import ByteBudget
 from broker_engine.server.checkpoints import LOG_STARTS, RECOVERY_POINTS, read_checkpoint
 from broker_engine.server.compactor import Compactor
 from broker_engine.server.controller_channel import ControllerChannel
+from broker_engine.server.controller_loop import ControllerLoop
 from broker_engine.server.data_dir import DataDir, Meta
 from broker_engine.server.directories import tidy
 from broker_engine.server.disk_floor import DiskFloor
@@ -213,6 +214,8 @@ class Broker:
         log.info("node %d of cluster %s on %s: %s", self.node_id, meta.cluster_id, self._data_dir.path, how)
         self._make_parts(meta)
         await self.metadata.start()
+        if not hasattr(self.metadata, "on_leadership"):
+            self.controller_loop.on_leadership(True)
         if self.config.is_broker:
             await self._become_broker(previous_epoch)
         self._is_serving = True
@@ -243,15 +246,13 @@ class Broker:
     async def _become_broker(self, previous_epoch: int | None) -> None:
         """Registered, with open logs, unfenced, serving: in this order."""
         controller_endpoint = self._doors.controller_endpoint()
-        if 62 not in apis_of(local_spec(self._doors.specs)):
-            await self._register()
-            return
         await self.lifecycle.register(
             self.identity, self._doors.client_endpoints(), controller_endpoint, previous_epoch
         )
         self._tasks.keep_running(self.lifecycle.run, "heartbeats")
         # Only now is the image sure to know everything that this directory may hold.
-        await self.metadata.wait_for_offset(self.lifecycle.epoch + 1)
+        if hasattr(self.metadata, "wait_for_offset"):
+            await self.metadata.wait_for_offset(self.lifecycle.epoch + 1)
         await asyncio.to_thread(tidy, self._data_dir.files, self.image, self.randomness)
         await self._open_partitions()
         self.lifecycle.ask_to_serve()
@@ -307,6 +308,7 @@ class Broker:
             apis=local.apis,
             make_call=lambda version: Call(self, local, internal(BROKER_NAME), version, None),
         )
+        self.controller_loop = ControllerLoop(self)
         self.lifecycle = Lifecycle(
             config=self.config,
             clock=self.clock,
@@ -317,7 +319,7 @@ class Broker:
         self._first_use = FirstUse(self.controller, self._tasks)
         self.disk_floor = DiskFloor(self.config.log_dir_free_bytes_min, self._data_dir.store.space)
         self.disk_floor.look()
-        self.producer_ids = ProducerIds(self.metadata, self.node_id)
+        self.producer_ids = ProducerIds(self.controller, self.node_id, lambda: self.broker_epoch)
         self.log_starts = LogStarts(self.partitions, files)
         self._upkeep = Upkeep(self.partitions, self.log_starts, files, self.config, self.clock)
         self.partitions.after_removal = self._upkeep.write_recovery_points
@@ -343,23 +345,6 @@ class Broker:
         if is_fewer:
             self._doors.cut_off_unwelcome()
 
-    async def _register(self) -> None:
-        await self.metadata.commit(
-            lambda image: register_broker(
-                image,
-                broker_id=self.node_id,
-                incarnation_id=self.identity.incarnation_id,
-                endpoints=self._doors.client_endpoints(),
-                rack=self.config.broker_rack,
-                config=self.config,
-                new_id=self.randomness.uuid,
-            )
-        )
-        self.lifecycle.epoch = self.image.brokers[self.node_id].epoch
-        await asyncio.to_thread(tidy, self._data_dir.files, self.image, self.randomness)
-        await self._open_partitions()
-        self._serve()
-
     def _serve(self) -> None:
         self._doors.open_for_clients()
         self._tasks.keep_running(TelemetryWriter(self).run, "telemetry")
@@ -384,6 +369,7 @@ class Broker:
         await self._tasks.stop()
         self.password_threads.shutdown(wait=False)
         if self.has_joined:
+            await self.controller_loop.stop()
             await self._close_logs()
         if hasattr(self, "peers"):
             await self.peers.close()

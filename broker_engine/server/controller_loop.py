@@ -47,7 +47,7 @@ class ControllerLoop:
             return
         self._is_running = is_leader
         if is_leader:
-            log.info("this node is the controller, in epoch %d", self._broker.metadata.epoch)
+            log.info("this node is the controller, in epoch %d", self._broker.known_leader[1])
             self.liveness.on_leadership(self._broker.image, self._now_ms())
             self._tasks = Supervisor()
             self._tasks.keep_running(self._watch_sessions, "broker sessions")

@@ -1,22 +1,28 @@
-"""Producer ids for idempotent producers: handed out from blocks of a thousand that the metadata log gives to this
+"""Producer ids for idempotent producers: handed out from blocks of a thousand that the controller gives to this
 broker.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from broker_engine.metadata.controller import ProducerIdBlock, allocate_producer_ids
+from broker_engine.client.errors import ConnectionFailed
+from broker_engine.errors import BrokerError, ErrorCode
+from broker_engine.server.controller_channel import ControllerChannel
+from broker_engine.wire.messages.allocate_producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
 
-if TYPE_CHECKING:
-    from broker_engine.server.metadata_driver import MetadataDriver
+_TIMEOUT_MS = 10_000
 
 
 class ProducerIds:
-    def __init__(self, metadata: MetadataDriver, node_id: int) -> None:
-        self._metadata = metadata
+    def __init__(self, controller: ControllerChannel, node_id: int, broker_epoch: Callable[[], int]) -> None:
+        self._controller = controller
         self._node_id = node_id
+        self._broker_epoch = broker_epoch
         self._next = self._end = 0
         self._refilling = asyncio.Lock()
 
@@ -28,6 +34,7 @@ class ProducerIds:
         return self._next - 1
 
     async def next(self) -> int:
+        """BrokerError where no controller gives a block; the producer asks again."""
         async with self._refilling:
             producer_id = self.take()
             while producer_id is None:
@@ -36,9 +43,11 @@ class ProducerIds:
             return producer_id
 
     async def _refill(self) -> None:
-        epoch = self._metadata.image.brokers[self._node_id].epoch
-        results: tuple[ProducerIdBlock, ...] = await self._metadata.commit(
-            lambda image: allocate_producer_ids(image, broker_id=self._node_id, broker_epoch=epoch)
-        )
-        (block,) = results
-        self._next, self._end = block.first, block.first + block.count
+        request = AllocateProducerIdsRequest(broker_id=self._node_id, broker_epoch=self._broker_epoch())
+        try:
+            block = await self._controller.ask(request, AllocateProducerIdsResponse, timeout_ms=_TIMEOUT_MS)
+        except ConnectionFailed as error:
+            raise BrokerError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, error.message) from error
+        if block.error_code != ErrorCode.NONE:
+            raise BrokerError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode(block.error_code).name)
+        self._next, self._end = block.producer_id_start, block.producer_id_start + block.producer_id_len
