@@ -60,11 +60,6 @@ class SimCluster:
         self.note(text)
         self.exits.append(text)
         node.exit_error = None
-        if node.disk.faults.failed_sync_count:
-            # What the disk did not take is still to be seen in memory, and no later sync will write it: such a machine
-            # is booted before it is trusted again.
-            node.disk.faults.failed_sync_count = 0
-            node.lose_power()
         self._stay_down(node, _RESTART_AFTER_S)
 
     def _stay_down(self, node: SimNode, for_s: float) -> None:

@@ -27,6 +27,7 @@ SETTLE_WITHIN_S = 60.0
 """After the healing: every partition has a leader and all replicas in sync."""
 ANSWER_WITHIN_S = 2 * DELIVERY_TIMEOUT_MS / 1000 + 10
 _FINAL_READ_WITHIN_S = 60.0
+RUN_WITHIN_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class Run:
         self.loop.on_event = self.oracles.on_event
         story = self.loop.spawn(self.loop.world, self._story(), "story")
         try:
-            self.loop.run_until(story, deadline_s=10_000)
+            self.loop.run_until(story, deadline_s=RUN_WITHIN_S)
         except (DeadlineReached, NothingLeft) as error:
             self._violate("41 liveness", str(error))
         report = self.report
