@@ -31,7 +31,7 @@ class ElectLeadersReplicaElectionResult(Struct):
 
 class ElectLeadersResponse(Message, versions="0-2", flexible="2+"):
     throttle_time_ms: Int32 = 0
-    error_code: Int16 = field("1+", default=0)
+    error_code: Int16 = field("1+", default=0, ignorable=True)
     replica_election_results: Array[ElectLeadersReplicaElectionResult] = ()
 
 
