@@ -5,7 +5,9 @@ const wall = (message, group) => ({ "no-restricted-imports": ["error", { pattern
 const feature = (name) => ({
   files: [`src/features/${name}/**`],
   rules: wall("Features never import each other, nor the app around them.", [
-    ...["session", "topics", "topic", "keys"].filter((other) => other !== name).map((other) => `**/${other}/**`),
+    ...["session", "topics", "topic", "keys", "cluster"]
+      .filter((other) => other !== name)
+      .map((other) => `**/${other}/**`),
     "**/app/**",
     "!**/api/**",
   ]),
@@ -40,6 +42,7 @@ export default tseslint.config(
   feature("topics"),
   feature("topic"),
   feature("keys"),
+  feature("cluster"),
   {
     files: ["dev/**", "vite.config.ts"],
     rules: {

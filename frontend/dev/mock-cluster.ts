@@ -1,5 +1,13 @@
 // Topics and records in memory, with some made-up traffic.
-import type { LogRecord, PartitionRow, Topic } from "../src/api/types.ts";
+import type {
+  BrokerRow,
+  Cluster,
+  LogRecord,
+  MovePlan,
+  PartitionRow,
+  Topic,
+  TroubledPartition,
+} from "../src/api/types.ts";
 
 const KEPT_MAX = 2_000;
 
@@ -130,24 +138,29 @@ export class MockCluster {
     return made.partitions.map((log, partition) => {
       const end = log.start + log.records.length;
       const trailing = partition % 5 === 1 ? Math.min(end, 3 + Math.floor(Math.random() * 5)) : 0;
-      const outOfSync = made.topic.name === "clickstream" && partition === 4;
+      const isClicks = made.topic.name === "clickstream";
+      const osr = isClicks && partition === 4 ? [1] : isClicks && partition === 7 ? [1, 3] : [];
+      const isLost = isClicks && partition === 9;
       const leader = 1 + (partition % 3);
+      const lagOf = (broker: number): number =>
+        osr.includes(broker) ? Math.min(end, 120) : broker === 1 + ((partition + 1) % 3) ? trailing : 0;
       return {
         partition,
-        leader,
+        leader: isLost ? null : leader,
         leader_epoch: 4 + (partition % 2),
-        replicas: [1, 2, 3].map((broker) => {
-          const lag =
-            broker === leader
-              ? 0
-              : broker === 1 + ((partition + 1) % 3)
-                ? trailing
-                : outOfSync
-                  ? Math.min(end, 120)
-                  : 0;
-          return { broker, in_sync: !(outOfSync && lag > 100), log_end_offset: String(end - lag) };
-        }),
-        isr: outOfSync ? [leader] : [1, 2, 3],
+        partition_epoch: 9,
+        replicas: [1, 2, 3].map((broker) => ({
+          broker,
+          in_sync: !isLost && !osr.includes(broker),
+          log_end_offset: isLost ? null : String(end - (broker === leader ? 0 : lagOf(broker))),
+        })),
+        isr: isLost ? [] : [1, 2, 3].filter((broker) => !osr.includes(broker)),
+        osr: isLost ? [1, 2, 3] : osr,
+        elr: isLost ? [leader] : [],
+        adding: isClicks && partition === 4 ? [1] : [],
+        removing: [],
+        min_insync: 2,
+        unclean_election_count: 0,
         log_start_offset: String(log.start),
         high_watermark: String(end - trailing),
         last_stable_offset: String(end - trailing),
@@ -155,6 +168,91 @@ export class MockCluster {
         size_bytes: String(log.bytes),
       };
     });
+  }
+
+  brokers(): Cluster {
+    const all = [...this.topics.values()].flatMap((made) => this.rows(made).map((row) => ({ made, row })));
+    const place = ({ made, row }: (typeof all)[0]) => ({
+      tenant: "demo",
+      topic: made.topic.name,
+      partition: row.partition,
+    });
+    const seconds = Date.now() / 1_000;
+    const broker = (id: number, changes: Partial<BrokerRow> = {}): BrokerRow => ({
+      id,
+      status: "up",
+      host: `10.0.0.${10 + id}`,
+      rack: `zone-${"abc"[id - 1] ?? "d"}`,
+      is_controller: id === 2,
+      is_voter: id < 4,
+      silent_for_s: 0.4,
+      started_ms: Date.now() - 9_000_000,
+      leader_count: id === 4 ? 0 : 8,
+      replica_count: id === 4 ? 1 : 24,
+      under_replicated_count: id === 2 ? 1 : 0,
+      under_min_isr_count: 0,
+      offline_count: 0,
+      connection_count: 12 + id,
+      loop_lag_ms: id,
+      bytes_in: String(Math.round(seconds * 1_300_000 * id)),
+      bytes_out: String(Math.round(seconds * 2_900_000 * id)),
+      size_bytes: String(9_300_000_000 + id),
+      disk_free_bytes: String(51_300_000_000),
+      is_disk_low: false,
+      ...changes,
+    });
+    const moving = all.filter(({ row }) => row.adding.length > 0);
+    const troubleOf = (row: PartitionRow): TroubledPartition["trouble"] | null =>
+      row.leader === null
+        ? "leaderless"
+        : row.isr.length < 2
+          ? "under_min_isr"
+          : row.osr.some((one) => !row.adding.includes(one))
+            ? "under_replicated"
+            : null;
+    const troubled = all.flatMap((one) => {
+      const trouble = troubleOf(one.row);
+      if (!trouble) return [];
+      const { leader, leader_epoch, isr, osr, elr } = one.row;
+      return [{ ...place(one), trouble, leader, leader_epoch, replicas: [1, 2, 3], isr, osr, elr, min_insync: 2 }];
+    });
+    const count = (trouble: string): number => troubled.filter((one) => one.trouble === trouble).length;
+    return {
+      quorum: { leader: 2, epoch: 7, metadata_offset: "1482", voters: [1, 2, 3] },
+      brokers: [broker(1), broker(2), broker(3, { status: "down", silent_for_s: 84 }), broker(4)],
+      partitions: {
+        all: all.length,
+        leaderless: count("leaderless"),
+        under_min_isr: count("under_min_isr"),
+        under_replicated: count("under_replicated"),
+        moving: moving.length,
+      },
+      unclean_election_count: 1,
+      troubled,
+      moves: moving.map((one) => ({
+        ...place(one),
+        replicas: [1, 2, 3],
+        adding: [1],
+        removing: [],
+        progress: 0.62,
+        bytes_left: "73400320",
+      })),
+    };
+  }
+
+  plan(leaving: number[]): MovePlan {
+    const moves = [...this.topics.values()].flatMap((made) =>
+      this.rows(made).map((row) => ({
+        tenant: "demo",
+        topic: made.topic.name,
+        partition: row.partition,
+        before: [1, 2, 3],
+        after: leaving.length ? [1, 2, 3, 4].filter((one) => !leaving.includes(one)) : [4, 2, 3],
+        size_bytes: "73400320",
+      })),
+    );
+    const size = String(73_400_320 * moves.length);
+    return { plan_id: "mock", is_begun: false, move_count: moves.length, size_bytes: size, moves };
   }
 }
 

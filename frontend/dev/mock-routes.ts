@@ -32,6 +32,7 @@ export function routes(cluster: MockCluster, method: string, url: URL, body: Bod
   if (resource === "ws-tickets") return { status: 200, body: { ticket: "mock", expires_in_s: 30 } };
   if (resource === "tenant") return { status: 200, body: tenant(cluster) };
   if (resource === "api-keys") return keys(cluster, method, name, body);
+  if (resource === "cluster") return operations(cluster, method, name, url, body);
   if (resource === "topics") return topics(cluster, method, name, part, url, body);
   return problem(404, "No such resource.");
 }
@@ -79,6 +80,17 @@ function keys(cluster: MockCluster, method: string, id: string | undefined, body
   const found = cluster.keys.find((key) => key.id === id);
   if (found) found.status = "revoked";
   return { status: 204 };
+}
+
+function operations(cluster: MockCluster, method: string, part: string | undefined, url: URL, body: Body): Answer {
+  if (!part) return { status: 200, body: cluster.brokers() };
+  if (part === "elections") return { status: 200, body: { moved_count: 2 } };
+  if (part === "brokers") return problem(409, "Broker 3 holds 24 replicas: drain it first");
+  if (method === "DELETE") return { status: 200, body: { cancelled_count: 1 } };
+  const plan = cluster.plan((body["leaving"] ?? []) as number[]);
+  return url.searchParams.get("dry_run")
+    ? { status: 200, body: plan }
+    : { status: 202, body: { ...plan, is_begun: true } };
 }
 
 function topics(

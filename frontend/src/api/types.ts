@@ -85,13 +85,21 @@ export interface Replica {
 
 export interface PartitionRow {
   partition: number;
-  leader: number;
+  /** null = nobody leads it: it can be neither written nor read. */
+  leader: number | null;
   leader_epoch: number;
+  partition_epoch: number | null;
   replicas: Replica[];
   isr: number[];
-  log_start_offset: Int64Text;
-  high_watermark: Int64Text;
-  /** null = only the broker knows, and its telemetry has not told yet. */
+  osr: number[];
+  elr: number[];
+  adding: number[];
+  removing: number[];
+  /** With fewer in sync, acks=all is refused. null, here and below = only telemetry knows, and has not told yet. */
+  min_insync: number | null;
+  unclean_election_count: number | null;
+  log_start_offset: Int64Text | null;
+  high_watermark: Int64Text | null;
   last_stable_offset: Int64Text | null;
   log_end_offset: Int64Text | null;
   size_bytes: Int64Text | null;
@@ -140,4 +148,85 @@ export interface NewApiKey extends ApiKey {
 export interface Page<T> {
   data: T[];
   next_page_token: string | null;
+}
+
+export type BrokerStatus = "up" | "draining" | "fenced" | "down";
+
+export interface BrokerRow {
+  id: number;
+  status: BrokerStatus;
+  host: string;
+  rack: string | null;
+  is_controller: boolean;
+  is_voter: boolean;
+  silent_for_s: number | null;
+  started_ms: number | null;
+  leader_count: number | null;
+  replica_count: number | null;
+  under_replicated_count: number | null;
+  under_min_isr_count: number | null;
+  offline_count: number | null;
+  connection_count: number | null;
+  loop_lag_ms: number | null;
+  bytes_in: Int64Text | null;
+  bytes_out: Int64Text | null;
+  size_bytes: Int64Text | null;
+  disk_free_bytes: Int64Text | null;
+  is_disk_low: boolean | null;
+}
+
+export type Trouble = "leaderless" | "under_min_isr" | "under_replicated";
+
+interface PartitionPlace {
+  tenant: string;
+  topic: string;
+  partition: number;
+}
+
+export interface TroubledPartition extends PartitionPlace {
+  trouble: Trouble;
+  leader: number | null;
+  leader_epoch: number;
+  replicas: number[];
+  isr: number[];
+  osr: number[];
+  elr: number[];
+  min_insync: number;
+}
+
+export interface MovingPartition extends PartitionPlace {
+  replicas: number[];
+  adding: number[];
+  removing: number[];
+  /** 0 to 1. */
+  progress: number;
+  bytes_left: Int64Text | null;
+}
+
+export interface Cluster {
+  quorum: { leader: number | null; epoch: number; metadata_offset: Int64Text; voters: number[] };
+  brokers: BrokerRow[];
+  partitions: { all: number; leaderless: number; under_min_isr: number; under_replicated: number; moving: number };
+  unclean_election_count: number;
+  troubled: TroubledPartition[];
+  moves: MovingPartition[];
+}
+
+export interface MoveWish {
+  replication_factor?: number;
+  leaving?: number[];
+}
+
+export interface PlannedMove extends PartitionPlace {
+  before: number[];
+  after: number[];
+  size_bytes: Int64Text;
+}
+
+export interface MovePlan {
+  plan_id: string;
+  is_begun: boolean;
+  move_count: number;
+  size_bytes: Int64Text;
+  moves: PlannedMove[];
 }

@@ -3,6 +3,7 @@ import { useEffect } from "react";
 import { useSession } from "../api/session";
 import { Link, navigate, usePath } from "../components/router";
 import { Toasts } from "../components/toast";
+import { ClusterPage } from "../features/cluster/cluster-page";
 import { KeysPage } from "../features/keys/keys-page";
 import { SignInPage } from "../features/session/sign-in-page";
 import { TopicPage, type TopicTab } from "../features/topic/topic-page";
@@ -17,7 +18,7 @@ export function App() {
         <div className="splash" role="status" aria-label="Loading Highwater" />
       ) : session.data ? (
         <Shell session={session.data}>
-          <CurrentPage />
+          <CurrentPage isOperator={session.data.user.is_operator} />
         </Shell>
       ) : (
         <SignInPage unreachable={session.error} />
@@ -29,13 +30,14 @@ export function App() {
 
 const TOPIC_ROUTE = /^\/topics\/([^/]+)(?:\/(messages|partitions|config))?\/?$/;
 
-function CurrentPage() {
+function CurrentPage({ isOperator }: { isOperator: boolean }) {
   const path = usePath();
   useEffect(() => {
     if (path === "/") navigate("/topics", "replace");
   }, [path]);
   if (path === "/" || path === "/topics" || path === "/topics/") return <TopicsPage />;
   if (path === "/keys") return <KeysPage />;
+  if (path === "/cluster" && isOperator) return <ClusterPage />;
   const topic = TOPIC_ROUTE.exec(path);
   if (!topic?.[1]) return <NotFound />;
   const name = decodeURIComponent(topic[1]);

@@ -6,16 +6,26 @@ import { useLiveStatus } from "../api/live/hooks";
 import { chooseTenant, currentTenant, forgetTenantData, useSignOut } from "../api/session";
 import type { Session } from "../api/types";
 import { Button } from "../components/controls";
-import { BookIcon, ChevronIcon, KeyIcon, MoonIcon, SunIcon, SystemIcon, TopicsIcon } from "../components/icons";
+import {
+  BookIcon,
+  ChevronIcon,
+  ClusterIcon,
+  KeyIcon,
+  MoonIcon,
+  SunIcon,
+  SystemIcon,
+  TopicsIcon,
+} from "../components/icons";
 import { Link, navigate, usePath } from "../components/router";
 import { SegmentedControl } from "../components/segmented";
 import { toastError } from "../components/toast";
 import { Menu } from "./menu";
 import { type Theme, useTheme } from "./theme";
 
-const PAGES = [
+const PAGES: { href: string; label: string; Icon: () => ReactNode; isForOperators?: boolean }[] = [
   { href: "/topics", label: "Topics", Icon: TopicsIcon },
   { href: "/keys", label: "API keys", Icon: KeyIcon },
+  { href: "/cluster", label: "Cluster", Icon: ClusterIcon, isForOperators: true },
 ];
 
 export function Shell({ session, children }: { session: Session; children: ReactNode }) {
@@ -38,7 +48,7 @@ export function Shell({ session, children }: { session: Session; children: React
         <LiveDot />
         <UserMenu session={session} />
       </header>
-      <Navigation />
+      <Navigation isOperator={session.user.is_operator} />
       <main id="main" tabIndex={-1}>
         {children}
       </main>
@@ -46,11 +56,11 @@ export function Shell({ session, children }: { session: Session; children: React
   );
 }
 
-function Navigation() {
+function Navigation({ isOperator }: { isOperator: boolean }) {
   const path = usePath();
   return (
     <nav className="sidenav" aria-label="Pages">
-      {PAGES.map(({ href, label, Icon }) => (
+      {PAGES.filter((page) => isOperator || !page.isForOperators).map(({ href, label, Icon }) => (
         <Link key={href} href={href} aria-current={path.startsWith(href) ? "page" : undefined}>
           <Icon />
           {label}

@@ -1,4 +1,4 @@
-import { formatCount } from "../../api/int64";
+import { formatCount, type Int64Text } from "../../api/int64";
 import type { PartitionRow } from "../../api/types";
 import { railOf } from "./rail";
 
@@ -31,7 +31,9 @@ function describe(row: PartitionRow): string {
       : `broker ${replica.broker} at ${formatCount(replica.log_end_offset)}${replica.in_sync ? "" : ", out of sync"}`,
   );
   return (
-    `Log start ${formatCount(row.log_start_offset)}, high watermark ${formatCount(row.high_watermark)}, ` +
-    `log end ${row.log_end_offset === null ? "unknown" : formatCount(row.log_end_offset)}. ${replicas.join("; ")}`
+    `Log start ${textOf(row.log_start_offset)}, high watermark ${textOf(row.high_watermark)}, ` +
+    `log end ${textOf(row.log_end_offset)}. ${replicas.join("; ")}`
   );
 }
+
+const textOf = (offset: Int64Text | null): string => (offset === null ? "unknown" : formatCount(offset));

@@ -7,7 +7,14 @@ const row = (highWatermark: string, ends: (string | null)[], end: string, start 
   leader: 0,
   leader_epoch: 1,
   replicas: ends.map((log_end_offset, broker) => ({ broker, in_sync: true, log_end_offset })),
+  partition_epoch: 1,
   isr: [],
+  osr: [],
+  elr: [],
+  adding: [],
+  removing: [],
+  min_insync: 1,
+  unclean_election_count: 0,
   log_start_offset: start,
   high_watermark: highWatermark,
   last_stable_offset: highWatermark,
@@ -39,6 +46,11 @@ describe("the offset rail", () => {
       highWatermark: 1,
       isEmpty: false,
     });
+  });
+
+  it("draws nothing of a partition that nobody leads and nobody told of", () => {
+    const untold = { ...row("0", [null], "0"), leader: null, log_start_offset: null, high_watermark: null };
+    expect(railOf({ ...untold, log_end_offset: null }, 50n)).toMatchObject({ isEmpty: true });
   });
 
   it("survives an empty partition and unknown followers", () => {

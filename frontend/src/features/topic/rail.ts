@@ -2,7 +2,7 @@
 //
 // The line runs from log start to log end. What matters, how far replicas trail, is tiny beside a long log; so when it
 // would vanish, the last part of the line is a magnified tail and the break between the two scales is marked.
-import { fractionBetween, toBig } from "../../api/int64";
+import { fractionBetween, type Int64Text, toBig } from "../../api/int64";
 import type { PartitionRow } from "../../api/types";
 
 export interface RailTick {
@@ -28,12 +28,12 @@ const LINEAR_FROM = 0.08;
 const LENGTH_MIN = 0.12;
 
 export function railOf(row: PartitionRow, largestCount: bigint): Rail {
-  const start = toBig(row.log_start_offset);
+  const start = logStart(row);
   const end = logEnd(row);
   const place = scaleOf(row, start, end);
   return {
     length: end === start ? 1 : Math.max(LENGTH_MIN, fractionBetween(end - start, 0n, largestCount)),
-    highWatermark: place.at(toBig(row.high_watermark)),
+    highWatermark: place.at(highWatermark(row)),
     ticks: row.replicas.map((replica) => ({
       broker: replica.broker,
       isLeader: replica.broker === row.leader,
@@ -68,10 +68,17 @@ function scaleOf(row: PartitionRow, start: bigint, end: bigint): Scale {
 
 function lowestOf(row: PartitionRow, end: bigint): bigint {
   const known = row.replicas.flatMap(({ log_end_offset }) => (log_end_offset === null ? [] : [toBig(log_end_offset)]));
-  return [toBig(row.high_watermark), ...known].reduce((low, offset) => (offset < low ? offset : low), end);
+  return [highWatermark(row), ...known].reduce((low, offset) => (offset < low ? offset : low), end);
 }
 
-/** Where the end is not known, what readers see is all there is to draw. */
-export const logEnd = (row: PartitionRow): bigint => toBig(row.log_end_offset ?? row.high_watermark);
+// What nobody has told yet counts as nothing: the rail is empty until then.
+const known = (offset: Int64Text | null): bigint => (offset === null ? 0n : toBig(offset));
 
-export const recordsIn = (row: PartitionRow): bigint => toBig(row.high_watermark) - toBig(row.log_start_offset);
+export const logStart = (row: PartitionRow): bigint => known(row.log_start_offset);
+
+export const highWatermark = (row: PartitionRow): bigint => known(row.high_watermark);
+
+/** Where the end is not known, what readers see is all there is to draw. */
+export const logEnd = (row: PartitionRow): bigint => known(row.log_end_offset ?? row.high_watermark);
+
+export const recordsIn = (row: PartitionRow): bigint => highWatermark(row) - logStart(row);

@@ -72,7 +72,7 @@ function statusText(state: TailState): string {
 function recordsBehind(state: TailState, rows: PartitionRow[]): bigint {
   return rows.reduce((sum, row) => {
     const next = state.nextOffsets.get(row.partition);
-    const end = BigInt(row.high_watermark);
+    const end = BigInt(row.high_watermark ?? 0);
     return next !== undefined && end > next ? sum + end - next : sum;
   }, 0n);
 }

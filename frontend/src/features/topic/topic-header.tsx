@@ -7,6 +7,7 @@ import { TrashIcon } from "../../components/icons";
 import { Link } from "../../components/router";
 import { Ago, formatDuration } from "../../components/time";
 import { TopicStatusChip } from "../../components/topic-status";
+import { worstOf } from "./partition-state";
 import { logEnd, recordsIn } from "./rail";
 
 const DEFAULT_RETENTION_MS = "604800000";
@@ -102,9 +103,11 @@ function retentionText(topic: Topic): string {
 
 /** A verdict in words, from what the brokers say of themselves. */
 function Health({ rows }: { rows: PartitionRow[] }) {
-  const leaderless = rows.filter((row) => row.leader < 0).length;
-  const trailing = rows.filter((row) => row.replicas.some((replica) => !replica.in_sync)).length;
-  if (leaderless) return <Chip tone="bad">{leaderless} without a leader</Chip>;
-  if (trailing) return <Chip tone="warn">{trailing} not fully replicated</Chip>;
-  return null;
+  const found = worstOf(rows);
+  if (!found) return null;
+  return (
+    <Chip tone={found.state.tone} title={found.state.title}>
+      {found.count} {found.count === 1 ? "partition" : "partitions"} {found.state.label}
+    </Chip>
+  );
 }
