@@ -57,8 +57,24 @@ def _topics(request: MetadataRequest, call: Call) -> list[MetadataResponseTopic]
     missing: list[str] = []
     answers = [_answer(topic, call, missing) for topic in _unique(request.topics)]
     if missing and request.allow_auto_topic_creation:
+        if _are_too_few_alive(call):
+            _say_no_leader_yet(answers, missing)
         call.broker.create_on_first_use([from_wire(name, call.tenant) for name in missing], call.principal)
     return answers
+
+
+def _are_too_few_alive(call: Call) -> bool:
+    """For a topic of the default factor: it cannot be made now (contracts.md section 6)."""
+    live_count = sum(broker.is_active for broker in call.broker.image.brokers.values())
+    return live_count < call.broker.config.default_replication_factor
+
+
+def _say_no_leader_yet(answers: Iterable[MetadataResponseTopic], missing: Iterable[str]) -> None:
+    """Clients try again on 5; on 3 some of them give up."""
+    waiting = frozenset(missing)
+    for answer in answers:
+        if answer.name in waiting:
+            answer.error_code = ErrorCode.LEADER_NOT_AVAILABLE
 
 
 def _unique(topics: Iterable[MetadataRequestTopic]) -> Iterable[MetadataRequestTopic]:
