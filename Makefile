@@ -98,7 +98,7 @@ pipeline-demo: $(VENV)/.base pipelines ## a Spark job that counts a topic's reco
 
 # -- check ----------------------------------------------------------------------------------------
 
-.PHONY: check fmt test test-all bench crash-images chaos chaos-long guarantees
+.PHONY: check fmt test test-all bench crash-images simulate chaos chaos-long guarantees
 check: $(VENV)/.dev frontend/node_modules/.stamp ## lint, types, import walls
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -124,6 +124,10 @@ test-all: system $(TEST_PARTS) check ## everything, the slow ones too
 
 crash-images: $(VENV)/.base ## boot a log on every disk that a crash leaves of a workload (minutes)
 	@$(BIN)/python -m broker_engine.simulator.crash_images $(ARGS)
+
+SEEDS ?= 200
+simulate: $(VENV)/.base ## whole clusters in one process, faults and clocks by seed (SEEDS=10000; one: ARGS="--seed N --trace")
+	@$(BIN)/python -m broker_engine.simulator --seeds $(SEEDS) $(ARGS)
 
 chaos: $(VENV)/.dev ## real brokers killed, stopped, cut off, wiped under load; the history is checked (minutes)
 	@$(BIN)/python -m tests.chaos $(ARGS)
