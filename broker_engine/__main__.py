@@ -73,7 +73,7 @@ def load_config(options: argparse.Namespace) -> BrokerConfig:
     if options.quorum:
         set_values["controller.quorum.voters"] = options.quorum
     config = BrokerConfig.load(file_values, set_values, _environment())
-    if not config.endpoints:
+    if not config.endpoints and config.is_broker:
         raise ConfigError("no listener: give --listen HOST:PORT, for example --listen 127.0.0.1:9092")
     return config
 
