@@ -107,9 +107,10 @@ class Partitions:
         self._image = new
         wanted = []
         for topic in _changed_topics(old, new):
-            config = self._resolve(topic)
+            configs: dict[int, TopicConfig] = {}
             before = old.topics.get(topic.id)
             for index, state in topic.partitions.items():
+                config = self._resolve(topic, state.replication_factor, configs)
                 local = self._by_key.get((topic.id, index))
                 if local is not None:
                     self._update(local, config)
@@ -177,8 +178,11 @@ class Partitions:
     def _note_changed(self, local: LocalPartition) -> None:
         self.changed[local] = None
 
-    def _resolve(self, topic: TopicImage) -> TopicConfig:
-        return TopicConfig.resolve(topic.configs, self._config, replication_factor=topic.replication_factor)
+    def _resolve(self, topic: TopicImage, factor: int, known: dict[int, TopicConfig]) -> TopicConfig:
+        """By the partition's own factor, as the controller does: both must ask for the same number in sync."""
+        if factor not in known:
+            known[factor] = TopicConfig.resolve(topic.configs, self._config, replication_factor=factor)
+        return known[factor]
 
     def _update(self, local: LocalPartition, config: TopicConfig) -> None:
         local.configure(config, partition_settings(config, self._config))
