@@ -1,154 +1,175 @@
-"""QuorumCore: decides who leads and what is committed. Pure: `step(event, now_ms) -> Ready`.
+"""QuorumCore: decides who leads, who votes and what is committed. Pure: `step(event, now_ms) -> Ready`.
 
 What must hold, asserted where state changes:
-- An epoch is on disk before the node acts in it, and every start takes a higher one than any that this disk has seen:
-  no (epoch, offset) ever names two different records, whatever a crash took from the log's tail.
+- At most one leader an epoch; one vote an epoch, on disk before anybody is told.
 - A leader's first entry is LeaderChange, and nothing counts as committed before that entry is.
 - Committed means durable on a majority of voters; a leader counts itself only after its own fsync.
 - A node whose directory id is not in the voter set has no vote.
+- One change of voters at a time, by one voter, and only after the leader committed something of its own epoch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import replace
 
 from broker_engine.errors import BrokerError, ErrorCode
-from broker_engine.quorum.control import leader_change
-from broker_engine.quorum.election_state import ElectionState, VoterKey
-from broker_engine.quorum.ready import NOTHING, Entry, Event, Flushed, Propose, Ready, Resign, Start, StatePersisted
-from broker_engine.quorum.roles import NEXT_ROLES, Role
+from broker_engine.quorum import ready as r
+from broker_engine.quorum.election_state import VoterKey
+from broker_engine.quorum.leading import Leading
+from broker_engine.quorum.messages import (
+    Answer,
+    BeginEpochRequest,
+    EndEpochRequest,
+    EpochAnswer,
+    FetchAnswer,
+    FetchRequest,
+    Request,
+    VoteAnswer,
+    VoteRequest,
+)
+from broker_engine.quorum.roles import Role
+from broker_engine.quorum.voter_set import Voter, VoterSet, encode_voters
 
 
-class QuorumCore:
-    def __init__(
-        self,
-        *,
-        me: VoterKey,
-        voters: Iterable[VoterKey],
-        state: ElectionState | None,
-        log_end_offset: int,
-        log_last_epoch: int,
-    ) -> None:
-        """`state` is None on a new disk; `log_last_epoch` is that of the log's last batch, 0 for an empty log.
-
-        Everything in the log at the start must be on disk: recovery has cut what was not, and synced the rest.
-        """
-        self.me = me
-        self.voters = tuple(sorted(voters))
-        self.role = Role.UNATTACHED
-        # A log may know a later epoch than a lost or older state file: believe the higher one.
-        self.epoch = max(log_last_epoch, state.epoch if state is not None else 0)
-        self.log_end_offset = log_end_offset
-        self.high_watermark: int | None = None
-        """None until an entry of this node's own epoch is committed: before that nobody knows."""
-        self._durable_end_offsets = dict.fromkeys(self.voters, 0)
-        if self.is_voter:
-            self._durable_end_offsets[me] = log_end_offset
-        self._unpersisted: ElectionState | None = None
-        self._epoch_start_offset = log_end_offset
-        self._uncommitted: list[Entry] = []
+class QuorumCore(Leading):
+    @property
+    def next_deadline_ms(self) -> int | None:
+        """When to step a Tick; None where nothing is waited for."""
+        timers = (self._check_at_ms, self._begin_at_ms) if self.is_leader else (self._election_at_ms, self._fetch_timer)
+        return min((timer for timer in timers if timer is not None), default=None)
 
     @property
-    def is_voter(self) -> bool:
-        return self.me in self.voters
+    def _fetch_timer(self) -> int | None:
+        return self._fetch_at_ms if self._may_fetch and self._anybody() is not None else None
 
-    @property
-    def is_leader(self) -> bool:
-        return self.role is Role.LEADER
+    def step(self, event: r.Event, now_ms: int) -> r.Ready:
+        """Carry out all of the Ready before the next step."""
+        self._now_ms = now_ms
+        self._take(event)
+        self._fetch_if_due()
+        return self._finish()
 
-    @property
-    def leader_id(self) -> int | None:
-        return self.me.node_id if self.is_leader else None
-
-    def step(self, event: Event, now_ms: int) -> Ready:
-        """`now_ms` is for elections with several voters; one voter never waits."""
+    def _take(self, event: r.Event) -> None:
         match event:
-            case Start():
-                return self._start()
-            case StatePersisted(state):
-                return self._on_state_persisted(state)
-            case Propose(values):
-                return self._propose(values)
-            case Flushed(end_offset):
-                return self._on_flushed(end_offset)
-            case Resign():
-                return self._resign()
+            case r.Start():
+                self._start()
+            case r.Tick():
+                self._tick()
+            case r.Asked(request):
+                self._on_request(request)
+            case r.Answered(node_id, answer):
+                self._on_answer(node_id, answer)
+            case r.SendFailed(node_id, request, is_refused):
+                self._on_send_failed(node_id, request, is_refused=is_refused)
+            case r.PeerLost(node_id, is_refused):
+                self._on_peer_lost(node_id, is_refused=is_refused)
+            case r.Propose(values):
+                self._propose(values)
+            case r.Flushed(end_offset):
+                self._on_flushed(end_offset)
+            case r.SnapshotLoaded():
+                self._on_snapshot_loaded(event)
+            case r.SnapshotFailed():
+                self._on_snapshot_failed(event)
+            case r.LogShortened(start):
+                self.log.start_from(start)
+            case r.AddVoter(voter):
+                self._add_voter(voter)
+            case r.RemoveVoter(key):
+                self._remove_voter(key)
+            case r.Resign():
+                self._resign()
 
-    # --- election
+    def _start(self) -> None:
+        if self.role is not Role.UNATTACHED or self._election_at_ms is not None:
+            return
+        leader_id = self.known_leader_id
+        if self.is_only_voter:
+            self._stand()
+        elif leader_id is not None and leader_id != self.me.node_id:
+            self._become_follower(epoch=self.epoch, leader_id=leader_id)
+        else:
+            self._become_unattached(epoch=self.epoch)
+            self._fetch_at_ms = None  # ask for the leader at once
 
-    def _start(self) -> Ready:
-        if not self.is_voter or self.role is not Role.UNATTACHED:
-            return NOTHING
-        self._move_to(Role.CANDIDATE)
-        self.epoch += 1
-        return self._persist(ElectionState(self.epoch, voted_for=self.me))
-
-    def _persist(self, state: ElectionState) -> Ready:
-        self._unpersisted = state
-        return Ready(persist_state=state)
-
-    def _on_state_persisted(self, state: ElectionState) -> Ready:
-        if state != self._unpersisted:
-            return NOTHING  # a newer state was asked for meanwhile, and that one counts
-        self._unpersisted = None
-        # Only now does the own vote exist. With other voters theirs are asked for here.
-        if self.role is Role.CANDIDATE and self._majority_count == 1:
-            return self._lead()
-        return NOTHING
-
-    @property
-    def _majority_count(self) -> int:
-        return len(self.voters) // 2 + 1
-
-    def _lead(self) -> Ready:
-        self._move_to(Role.LEADER)
-        self._epoch_start_offset = self.log_end_offset
-        key, value = leader_change(self.me.node_id, self.voters, granting=[self.me])
-        return Ready(append=(self._new_entry((value,), control_key=key),))
-
-    def _resign(self) -> Ready:
-        """Proposals that are not committed stay undecided: the next leader's log says what became of them."""
+    def _tick(self) -> None:
         if self.is_leader:
-            self._move_to(Role.RESIGNED)
-            self._uncommitted.clear()
-        return NOTHING
+            self._tick_leader()
+        elif self._is_due(self._election_at_ms):
+            self._on_election_due()
 
-    # --- the log
+    def _on_request(self, request: Request) -> None:
+        match request:
+            case VoteRequest():
+                self._on_vote_request(request)
+            case BeginEpochRequest():
+                self._on_begin_epoch_request(request)
+            case EndEpochRequest():
+                self._on_end_epoch_request(request)
+            case FetchRequest():
+                self._on_fetch_request(request)
 
-    def _propose(self, values: tuple[bytes, ...]) -> Ready:
+    def _on_answer(self, node_id: int, answer: Answer) -> None:
+        match answer:
+            case VoteAnswer():
+                self._on_vote_answer(node_id, answer)
+            case FetchAnswer():
+                self._on_fetch_answer(node_id, answer)
+            case EpochAnswer(epoch=epoch, leader_id=leader_id):
+                self._hear(epoch, leader_id, from_id=node_id)
+
+    def _on_send_failed(self, node_id: int, request: Request, *, is_refused: bool) -> None:
+        if isinstance(request, VoteRequest) and is_refused:
+            self._on_voter_gone(request.request_id)
+        elif isinstance(request, FetchRequest) and self._fetch == request:
+            self._retry_fetch_later()
+            self._on_peer_lost(node_id, is_refused=is_refused)
+
+    def _on_peer_lost(self, node_id: int, *, is_refused: bool) -> None:
+        if is_refused and self.role is Role.FOLLOWER and node_id == self.known_leader_id:
+            self._on_leader_gone()
+
+    # --- voters
+
+    def _add_voter(self, voter: Voter) -> None:
+        self._check_may_change_voters()
+        if self.voters.has_node(voter.key.node_id):
+            raise BrokerError(ErrorCode.DUPLICATE_VOTER, f"Node {voter.key.node_id} is a voter already.")
+        if not self.is_caught_up(voter.key):
+            text = f"Node {voter.key.node_id} with this directory does not follow the metadata log closely enough yet."
+            raise BrokerError(ErrorCode.REQUEST_TIMED_OUT, text)
+        self._change_voters(self.voters.added(voter))
+
+    def _remove_voter(self, key: VoterKey) -> None:
+        self._check_may_change_voters()
+        if key not in self.voters:
+            raise BrokerError(ErrorCode.VOTER_NOT_FOUND, f"Node {key.node_id} with this directory is no voter.")
+        if len(self.voters) == 1:
+            raise BrokerError(ErrorCode.INVALID_REQUEST, "The last voter cannot be removed.")
+        self._change_voters(self.voters.removed(key))
+
+    def _check_may_change_voters(self) -> None:
         if not self.is_leader:
             raise BrokerError(ErrorCode.NOT_CONTROLLER, "This node does not lead the metadata quorum.")
-        assert values, "an empty batch has no offset to wait for"
-        return Ready(append=(self._new_entry(values),))
+        is_pending = self._voters.latest_offset >= (self.high_watermark or 0)
+        if is_pending or not self.has_committed_in_epoch:
+            text = "Another change of voters, or the start of this epoch, is not committed yet: try again."
+            raise BrokerError(ErrorCode.REQUEST_TIMED_OUT, text)
 
-    def _new_entry(self, values: tuple[bytes, ...], control_key: bytes | None = None) -> Entry:
-        entry = Entry(self.epoch, self.log_end_offset, values, control_key)
-        self.log_end_offset = entry.end_offset
-        self._uncommitted.append(entry)
-        return entry
+    def is_caught_up(self, key: VoterKey) -> bool:
+        """Follows closely enough to vote without holding up commits."""
+        progress = self.progress.get(key)
+        if progress is None or progress.last_fetch_ms is None:
+            return False
+        is_recent = self._now_ms - progress.last_fetch_ms <= self._timing.fetch_timeout_ms
+        return is_recent and progress.durable_end_offset >= (self.high_watermark or 0)
 
-    def _on_flushed(self, end_offset: int) -> Ready:
-        assert end_offset <= self.log_end_offset, "only what was written can be on disk"
-        if not self.is_voter or end_offset <= self._durable_end_offsets[self.me]:
-            return NOTHING
-        self._durable_end_offsets[self.me] = end_offset
-        return self._advance() if self.is_leader else NOTHING
-
-    def _advance(self) -> Ready:
-        by_height = sorted(self._durable_end_offsets.values(), reverse=True)
-        agreed = by_height[self._majority_count - 1]
-        # An older epoch's entries are committed by the LeaderChange above them, never by counting copies (Raft 5.4.2).
-        if agreed <= self._epoch_start_offset or agreed == self.high_watermark:
-            return NOTHING
-        assert self.high_watermark is None or agreed > self.high_watermark, "a high watermark never moves back"
-        self.high_watermark = agreed
-        return Ready(committed=self._take_committed(agreed), high_watermark=agreed)
-
-    def _take_committed(self, high_watermark: int) -> tuple[Entry, ...]:
-        committed = tuple(entry for entry in self._uncommitted if entry.end_offset <= high_watermark)
-        self._uncommitted = self._uncommitted[len(committed) :]
-        return committed
-
-    def _move_to(self, role: Role) -> None:
-        assert role in NEXT_ROLES[self.role], f"{self.role.name} -> {role.name}"
-        self.role = role
+    def _change_voters(self, voters: VoterSet) -> None:
+        """In force at once. The own address goes along: a cluster that began alone has none in its first record."""
+        mine = [replace(v, endpoints=self.endpoints) if v.key == self.me else v for v in voters.voters]
+        voters = VoterSet.of(mine)
+        entry = self._entry((encode_voters(voters),))
+        self._append(entry, [(entry.base_offset, voters)])
+        self._hear_from_everybody()
+        self._begin_epoch()
+        self._advance()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from broker_engine.quorum.election_state import ElectionState
+from broker_engine.quorum.election_state import ElectionState, VoterKey
+from broker_engine.quorum.log_index import LogPosition
+from broker_engine.quorum.messages import Answer, Request
+from broker_engine.quorum.voter_set import Voter, VoterSet
 
 # --- events
 
@@ -15,10 +18,42 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class StatePersisted:
-    """`ready.persist_state` is on disk, directory entry included."""
+class Tick:
+    """`next_deadline_ms` has come. Harmless at any other time."""
 
-    state: ElectionState
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Another node's request: the Ready has the answer."""
+
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The answer to a request of ours."""
+
+    node_id: int
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class SendFailed:
+    """A request of ours got no answer."""
+
+    node_id: int
+    request: Request
+    is_refused: bool = False
+    """Nobody listens there: the process is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeerLost:
+    """The connection to a node broke."""
+
+    node_id: int
+    is_refused: bool
+    """A redial was refused: the process is gone, so there is no reason to wait out a silence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +71,62 @@ class Flushed:
 
 
 @dataclass(frozen=True, slots=True)
+class SnapshotLoaded:
+    """`ready.fetch_snapshot` is on disk, and the log is empty from its end on."""
+
+    snapshot: LogPosition
+    voters: VoterSet
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotFailed:
+    """It could not be had: damaged, or gone from the leader meanwhile."""
+
+    snapshot: LogPosition
+
+
+@dataclass(frozen=True, slots=True)
+class LogShortened:
+    """Entries below a snapshot of the own were let go."""
+
+    start: LogPosition
+
+
+@dataclass(frozen=True, slots=True)
+class AddVoter:
+    """Leader only. BrokerError says why not."""
+
+    voter: Voter
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveVoter:
+    """Leader only. BrokerError says why not."""
+
+    key: VoterKey
+
+
+@dataclass(frozen=True, slots=True)
 class Resign:
-    """The node stops, or its disk failed: it leads no more in this life."""
+    """The node stops, or its disk failed: it leads no more in this epoch."""
 
 
-Event = Start | StatePersisted | Propose | Flushed | Resign
+Event = (
+    Start
+    | Tick
+    | Asked
+    | Answered
+    | SendFailed
+    | PeerLost
+    | Propose
+    | Flushed
+    | SnapshotLoaded
+    | SnapshotFailed
+    | LogShortened
+    | AddVoter
+    | RemoveVoter
+    | Resign
+)
 
 # --- output
 
@@ -54,6 +140,8 @@ class Entry:
     values: tuple[bytes, ...]
     control_key: bytes | None = None
     """Set for a control batch: the key of its one record."""
+    batch: bytes = field(default=b"", compare=False, repr=False)
+    """The bytes as the leader stored them, where it came from one."""
 
     @property
     def is_control(self) -> bool:
@@ -66,16 +154,22 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The fields stand in the order in which they must be carried out."""
+    """The fields stand in the order in which they must be carried out, all of them before the next step."""
 
     persist_state: ElectionState | None = None
-    """1. Write and fsync, then report StatePersisted. Nothing of this epoch may be shown or sent before that."""
+    """1. Write and fsync. Nothing of this epoch may be written or sent before that."""
+    truncate_to: int | None = None
+    """2. Cut the log, durably."""
     append: tuple[Entry, ...] = ()
-    """2. Append to the log with `entry.epoch` as leader epoch, fsync, then report Flushed."""
-    committed: tuple[Entry, ...] = ()
-    """3. Replay into the image, then answer those who proposed them. Entries of this life only."""
+    """3. Append to the log with `entry.epoch` as leader epoch; fsync, and report Flushed, at leisure."""
+    send: tuple[tuple[int, Request], ...] = ()
+    """4. (node id, request): report Answered or SendFailed for each."""
+    answer: Answer | None = None
+    """4. To the request that was stepped."""
+    fetch_snapshot: LogPosition | None = None
+    """5. Get it from the leader, report SnapshotLoaded or SnapshotFailed. Replaces one that is under way."""
     high_watermark: int | None = None
-    """3. Set when it moved: everything below it is committed, also what earlier lives wrote."""
+    """6. Set when it moved: everything below it is committed. Replay it, then answer those who proposed it."""
 
 
 NOTHING = Ready()

@@ -19,7 +19,8 @@ NEXT_ROLES: dict[Role, frozenset[Role]] = {
     Role.UNATTACHED: frozenset({Role.UNATTACHED, Role.PROSPECTIVE, Role.CANDIDATE, Role.FOLLOWER}),
     Role.PROSPECTIVE: frozenset({Role.UNATTACHED, Role.CANDIDATE, Role.FOLLOWER}),
     Role.CANDIDATE: frozenset({Role.UNATTACHED, Role.PROSPECTIVE, Role.LEADER, Role.FOLLOWER}),
-    Role.LEADER: frozenset({Role.UNATTACHED, Role.RESIGNED}),
+    # A leader follows only the leader of a later epoch.
+    Role.LEADER: frozenset({Role.UNATTACHED, Role.RESIGNED, Role.FOLLOWER}),
     Role.FOLLOWER: frozenset({Role.UNATTACHED, Role.PROSPECTIVE, Role.FOLLOWER}),
     Role.RESIGNED: frozenset({Role.UNATTACHED, Role.FOLLOWER}),
 }

@@ -27,7 +27,9 @@ from broker_engine.quorum.election_state import (
     decode_election_state,
     encode_election_state,
 )
-from broker_engine.quorum.ready import Entry, Flushed, Propose, Ready, Resign, Start, StatePersisted
+from broker_engine.quorum.log_index import LogIndex
+from broker_engine.quorum.ready import Entry, Flushed, Propose, Ready, Resign, Start
+from broker_engine.quorum.voter_set import INITIAL, Voter, VoterSet
 from broker_engine.server.metadata_log import DIRECTORY, MetadataLog
 from broker_engine.server.partitions import Partitions
 
@@ -106,10 +108,10 @@ class MetadataDriver:
         has_state = self._files.exists(_QUORUM_STATE)
         self._core = core = QuorumCore(
             me=self._me,
-            voters=[self._me],
+            voters=[(INITIAL + 1, VoterSet((Voter(self._me),)))],
             state=decode_election_state(self._files.read_small(_QUORUM_STATE)) if has_state else None,
-            log_end_offset=opened.end_offset,
-            log_last_epoch=max(0, opened.latest_epoch),
+            log=LogIndex(epoch_starts=[(max(0, opened.latest_epoch), 0)], end_offset=opened.end_offset),
+            random_below=lambda _limit: 0,
         )
         await self._carry_out(core.step(Start(), self._clock.monotonic_ms()))
         assert core.is_leader, "the only voter leads"
@@ -122,20 +124,18 @@ class MetadataDriver:
         """Everything that a step asks for, in its order, and what follows from that; the entries that are committed."""
         assert self._core is not None
         assert self._log is not None
-        committed: list[Entry] = []
+        written: list[Entry] = []
         while True:
-            committed += ready.committed
             if ready.persist_state is not None:
                 data = encode_election_state(ready.persist_state)
                 await asyncio.to_thread(self._files.write_atomic, _QUORUM_STATE, data, is_durable=True)
-                ready = self._core.step(StatePersisted(ready.persist_state), self._clock.monotonic_ms())
-            elif ready.append:
-                for entry in ready.append:
-                    self._log.append(entry)
-                end_offset = await asyncio.to_thread(self._log.sync)
-                ready = self._core.step(Flushed(end_offset), self._clock.monotonic_ms())
-            else:
-                return tuple(committed)
+            if not ready.append:
+                return tuple(written)
+            for entry in ready.append:
+                self._log.append(entry)
+            written += ready.append
+            end_offset = await asyncio.to_thread(self._log.sync)
+            ready = self._core.step(Flushed(end_offset), self._clock.monotonic_ms())
 
     async def _run(self) -> None:
         while True:
