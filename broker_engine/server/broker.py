@@ -245,6 +245,7 @@ class Broker:
 
     async def _become_broker(self, previous_epoch: int | None) -> None:
         """Registered, with open logs, unfenced, serving: in this order."""
+        await self.controller.wait_for_leader()
         controller_endpoint = self._doors.controller_endpoint()
         await self.lifecycle.register(
             self.identity, self._doors.client_endpoints(), controller_endpoint, previous_epoch

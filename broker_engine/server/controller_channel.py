@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Callable, Mapping
 from typing import TypeVar, cast
 
@@ -18,8 +19,11 @@ from broker_engine.handlers.api import AnyApi, Call, Reply
 from broker_engine.server.peers import Peers
 from broker_engine.wire.schema import Message
 
+log = logging.getLogger(__name__)
+
 RETRY_PAUSE_S = 0.02
 _LOOK_AGAIN_S = 0.1
+_LOG_AGAIN_MS = 5_000
 
 R = TypeVar("R", bound=Message)
 
@@ -42,6 +46,17 @@ class ControllerChannel:
         self._find_leader = find_leader
         self._apis = apis
         self._make_call = make_call
+
+    async def wait_for_leader(self) -> None:
+        """However long it takes: without a quorum there is nobody to ask, and nothing to give up for."""
+        waited_from_ms = logged_ms = self._clock.monotonic_ms()
+        while self._find_leader() is None:
+            await asyncio.sleep(RETRY_PAUSE_S)
+            now_ms = self._clock.monotonic_ms()
+            if now_ms - logged_ms >= _LOG_AGAIN_MS:
+                logged_ms = now_ms
+                waited_s = (now_ms - waited_from_ms) // 1000
+                log.info("no leader of the metadata quorum since %d s: are enough nodes up?", waited_s)
 
     async def ask(self, message: Message, answer: type[R], *, timeout_ms: int, lane: str = "control") -> R:
         """The controller's answer; ConnectionFailed where no controller gave one in time."""
