@@ -22,6 +22,11 @@ def allowed_by(swarm: Swarm, faults: Sequence[Fault]) -> Allowed:
     )
 
 
+def losing_topics(swarm: Swarm, faults: Sequence[Fault]) -> frozenset[str]:
+    """Of which acknowledged records may be lost, whoever sent them."""
+    return frozenset(topic.name for topic in swarm.topics if _may_lose_acked(topic, swarm, faults))
+
+
 def may_lose(plan: ProducerPlan, swarm: Swarm, faults: Sequence[Fault]) -> bool:
     return plan.acks != -1 or _may_lose_acked(plan.topic, swarm, faults)
 

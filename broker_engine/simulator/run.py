@@ -12,7 +12,7 @@ from broker_engine.client import Admin, KafkaError, NewTopic
 from broker_engine.simulator.clients import DELIVERY_TIMEOUT_MS, SimClients
 from broker_engine.simulator.cluster import SimCluster
 from broker_engine.simulator.engine_log import EngineLog
-from broker_engine.simulator.excuses import allowed_by
+from broker_engine.simulator.excuses import allowed_by, losing_topics
 from broker_engine.simulator.history import check
 from broker_engine.simulator.oracles import Oracles
 from broker_engine.simulator.schedule import Fault, draw_faults
@@ -63,7 +63,7 @@ class Run:
         self.loop = SimLoop(swarm.seed)
         self.cluster = SimCluster(self.loop, swarm)
         self.clients = SimClients(self.cluster)
-        self.oracles = Oracles(self.cluster)
+        self.oracles = Oracles(self.cluster, losing_topics(swarm, faults))
         self.settling = Settling(self.cluster)
         self.log = EngineLog(self.loop, self.cluster.lines, is_everything_kept=is_traced)
         self.report = RunReport(swarm.seed, lines=self.cluster.lines, fault_count=len(faults))
@@ -175,7 +175,7 @@ class Run:
         if not allowed.may_lose:
             for text in self.clients.out_of_range:
                 self._violate("out of range", text)
-        self.oracles.check_at_end()
+        self.oracles.partitions.check_at_end(self.oracles.running_brokers())
 
 
 def run_seed(

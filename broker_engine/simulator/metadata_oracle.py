@@ -1,0 +1,105 @@
+"""The metadata quorum and the controller's decisions: rules 18, 20, 21, 22, 24, 25 after each event."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+
+from broker_engine.config import TopicConfig
+from broker_engine.metadata.image import EMPTY_IMAGE, MetadataImage, PartitionImage, TopicImage
+from broker_engine.server.broker import Broker
+from broker_engine.simulator.cluster import SimCluster
+
+NO_LEADER = -1
+Violate = Callable[[str, str], None]
+
+
+class MetadataOracle:
+    def __init__(self, cluster: SimCluster, violate: Violate) -> None:
+        self.newest: MetadataImage = EMPTY_IMAGE
+        """The latest that any node has shown: it is committed, so it is the truth."""
+        self._cluster = cluster
+        self._violate = violate
+        self._shown: dict[int, MetadataImage] = {}
+        self._digests: dict[int, tuple[int, int]] = {}
+        self._leaders: dict[int, int] = {}
+
+    def look_at(self, node_id: int, broker: Broker) -> None:
+        driver = broker.metadata
+        if getattr(driver, "is_leader", False):
+            known = self._leaders.setdefault(driver.epoch, node_id)
+            if known != node_id:
+                self._violate("24 one leader per epoch", f"epoch {driver.epoch}: node {known} and node {node_id}")
+        image = driver.image
+        if image is not self._shown.get(node_id):
+            self._shown[node_id] = image
+            self._on_image(node_id, image, broker)
+
+    def _on_image(self, node_id: int, image: MetadataImage, broker: Broker) -> None:
+        digest = zlib.crc32(repr(_essence(image)).encode())
+        known, first_node = self._digests.setdefault(image.next_offset, (digest, node_id))
+        if known != digest:
+            text = f"at offset {image.next_offset} node {node_id} and node {first_node} show different images"
+            self._violate("25 metadata is the same everywhere", text)
+        if image.next_offset > self.newest.next_offset:
+            before, self.newest = self.newest, image
+            self._on_newest(before, image, broker)
+
+    def _on_newest(self, before: MetadataImage, image: MetadataImage, broker: Broker) -> None:
+        has_same_brokers = before.brokers is image.brokers
+        for topic_id, topic in image.topics.items():
+            old = before.topics.get(topic_id)
+            if old is topic and has_same_brokers:
+                continue
+            min_insync = _min_insync(topic, broker)
+            for index, state in topic.partitions.items():
+                self._check_state(f"{topic.name}-{index}", state, image, min_insync)
+                earlier = old.partitions.get(index) if old is not None else None
+                if earlier is not None and earlier != state:
+                    self._check_step(f"{topic.name}-{index}", earlier, state, topic, min_insync)
+
+    def _check_state(self, name: str, state: PartitionImage, image: MetadataImage, min_insync: int) -> None:
+        problems = []
+        if state.leader != NO_LEADER and state.leader not in state.isr:
+            problems.append("the leader is not in the ISR")
+        if any(member not in state.replicas for member in (*state.isr, *state.elr)):
+            problems.append("ISR and ELR are not among the replicas")
+        if any(member in state.isr for member in state.elr):
+            problems.append("ISR and ELR are not apart")
+        if len(state.isr) >= min_insync and state.elr:
+            problems.append("there is an ELR though the ISR is large enough")
+        if state.leader != NO_LEADER:  # the last one in sync stays there when it is fenced, and nobody leads
+            fenced = [member for member in state.isr if _is_fenced(image, member)]
+            problems += [f"fenced broker {member} is in the ISR" for member in fenced]
+        for problem in problems:
+            self._violate("20 partition state", f"{name}: {problem}: {state}")
+
+    def _check_step(
+        self, name: str, old: PartitionImage, new: PartitionImage, topic: TopicImage, min_insync: int
+    ) -> None:
+        if new.partition_epoch <= old.partition_epoch:
+            self._violate("18 every change counts up", f"{name}: {old} to {new}")
+        if new.leader_epoch < old.leader_epoch or (new.leader != old.leader and new.leader_epoch == old.leader_epoch):
+            self._violate("18 every change counts up", f"{name}: {old} to {new}")
+        is_one_step = new.partition_epoch == old.partition_epoch + 1
+        if old.replicas != new.replicas and len(new.isr) < min_insync <= len(old.isr) and is_one_step:
+            self._violate("21 a move keeps enough in sync", f"{name}: {old} to {new}")
+        is_clean = new.leader in (NO_LEADER, old.leader, *old.isr, *old.elr)
+        if is_one_step and not is_clean and new.unclean_elections == old.unclean_elections:
+            self._violate("22 no unclean election untold", f"{name}: {old} to {new}")
+
+
+def _is_fenced(image: MetadataImage, node_id: int) -> bool:
+    broker = image.brokers.get(node_id)
+    return broker is None or broker.is_fenced
+
+
+def _min_insync(topic: TopicImage, broker: Broker) -> int:
+    resolved = TopicConfig.resolve(topic.configs, broker.config, replication_factor=topic.replication_factor)
+    return resolved.min_insync_replicas
+
+
+def _essence(image: MetadataImage) -> tuple[object, ...]:
+    """What every node must agree on at an offset, in an order of its own."""
+    topics = [(topic.id, topic.name, topic.partitions, topic.configs) for topic in image.topics.values()]
+    return (image.brokers, topics, image.next_producer_id, image.voters)
