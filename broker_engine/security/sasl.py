@@ -146,6 +146,10 @@ class SaslSession:
             return self._refuse_state()
         return self._close()
 
+    def may_go_on(self, now_ms: int) -> bool:
+        """Signed in, and not for too long: what `on_request` would say of an ordinary request, without a verdict."""
+        return self.phase is Phase.AUTHENTICATED and not self._is_expired(now_ms)
+
     def on_api_versions_answered(self, error_code: ErrorCode) -> None:
         """Call after each ApiVersions answer. One that failed (35, 42) may be tried again, a good one may not."""
         if self.phase is Phase.START and error_code is ErrorCode.NONE:

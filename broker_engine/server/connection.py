@@ -212,9 +212,12 @@ class Connection:
     # --- out
 
     def _begin(self, frame: memoryview) -> None:
+        result = self._handler.on_frame(frame)
+        if isinstance(result, Outcome) and not self._slots and not self._reserved_bytes and not result.is_last:
+            self._put_out(result)  # nobody waits before it: most answers come this way
+            return
         slot = _Slot(self._reserved_bytes)
         self._reserved_bytes = 0
-        result = self._handler.on_frame(frame)
         self._slots.append(slot)
         if isinstance(result, Outcome):
             self._settle(slot, result)
@@ -255,15 +258,18 @@ class Connection:
     def _send_settled(self) -> None:
         while self._slots and (outcome := self._slots[0].outcome) is not None:
             self._slots.popleft()
-            if outcome.parts is not None:
-                self._outbox += outcome.parts
-                self._outbox_bytes += sum(map(part_size_bytes, outcome.parts))
+            self._put_out(outcome)
             if outcome.is_last:
                 self._end()
                 return
         if self._is_ending and self.is_idle:
             self._flush_outbox()
             self.stream.close()
+
+    def _put_out(self, outcome: Outcome) -> None:
+        if outcome.parts is not None:
+            self._outbox += outcome.parts
+            self._outbox_bytes += sum(map(part_size_bytes, outcome.parts))
 
     def _flush_outbox(self) -> None:
         """One sendmsg for the answers of all requests that came together."""

@@ -5,7 +5,10 @@ A frame is handed out as a view of the bytes as they were received: no copy is m
 
 from __future__ import annotations
 
-_LENGTH_BYTES = 4
+import struct
+
+_LENGTH = struct.Struct(">i")
+_LENGTH_BYTES = _LENGTH.size
 
 
 class FrameRefused(Exception):  # noqa: N818 - reads as what it is
@@ -36,18 +39,19 @@ class Framer:
         """The length of the frame that comes next, once its four bytes are there."""
         if self.buffered_bytes < _LENGTH_BYTES:
             return None
-        return int.from_bytes(self._buffer[self._start : self._start + _LENGTH_BYTES], "big", signed=True)
+        return int(_LENGTH.unpack_from(self._buffer, self._start)[0])
 
     def next_frame(self, frame_bytes_max: int) -> memoryview | None:
         """The next whole frame, or None while it is not there. FrameRefused as soon as its length is known as bad."""
-        length = self.announced_bytes()
-        if length is None:
+        buffer, begin = self._buffer, self._start + _LENGTH_BYTES
+        if len(buffer) < begin:
             return None
+        (length,) = _LENGTH.unpack_from(buffer, self._start)
         if not 0 < length <= frame_bytes_max:
             raise FrameRefused(f"a frame of {length} bytes; allowed are 1 to {frame_bytes_max}")
-        begin = self._start + _LENGTH_BYTES
-        if len(self._buffer) < begin + length:
+        end = begin + length
+        if len(buffer) < end:
             return None
-        self._start = begin + length
+        self._start = end
         self._is_lent = True
-        return memoryview(self._buffer)[begin : begin + length]
+        return memoryview(buffer)[begin:end]

@@ -21,9 +21,11 @@ from broker_engine.security.sasl import Outcome as SaslOutcome
 from broker_engine.server.forwarding import carry_out
 from broker_engine.server.listeners import ListenerSpec
 from broker_engine.server.outcome import HANG_UP, NO_ANSWER, Later, Outcome
+from broker_engine.server.produce_lane import ProduceLane
 from broker_engine.wire.api import API_VERSIONS_KEY
 from broker_engine.wire.errors import WireError
 from broker_engine.wire.framing import RequestHeader, encode_response, frame, parse_request_header
+from broker_engine.wire.messages.produce import ProduceRequest
 from broker_engine.wire.schema import Message
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ class Session:
         self._frame_bytes_max = broker.request_bytes_max
         self._usage_tenant: str | None = None
         self._usage = broker.usage.of(listener.tenant)
+        self._lane = ProduceLane(self)
 
     @property
     def frame_bytes_max(self) -> int:
@@ -58,6 +61,10 @@ class Session:
     @property
     def is_authenticated(self) -> bool:
         return self.sasl.is_authenticated
+
+    @property
+    def caller(self) -> Principal:
+        return self.sasl.principal or anonymous(self.listener.tenant)
 
     @property
     def is_welcome(self) -> bool:
@@ -79,6 +86,9 @@ class Session:
         return credential is None or image.credential(credential.username) == credential
 
     def on_frame(self, frame_view: memoryview) -> Outcome | Later:
+        outcome = self._lane.on_frame(frame_view)
+        if outcome is not None:
+            return outcome
         if self.sasl.expects_raw_token:
             return Later(self._raw_token(frame_view))
         try:
@@ -91,7 +101,10 @@ class Session:
             log.info("closing %s: %s", self.peer, error)
             return HANG_UP
         self._count_in(len(frame_view))
-        return self._gate(api, header, request)
+        result = self._gate(api, header, request)
+        if isinstance(request, ProduceRequest):
+            self._lane.learn(frame_view, header.api_version, request)
+        return result
 
     def _unknown_version(self, header: RequestHeader) -> Outcome:
         api = self.apis.get(header.api_key)
@@ -132,7 +145,7 @@ class Session:
         )
 
     def _call(self, api: AnyApi, header: RequestHeader, request: Message) -> Any:
-        principal = self.sasl.principal or anonymous(self.listener.tenant)
+        principal = self.caller
         if not api.is_before_sign_in:
             if principal.is_bare_gateway:
                 raise BrokerError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "the gateway acts only on behalf of a caller")

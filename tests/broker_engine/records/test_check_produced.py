@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from crc32c import crc32c
+from hypothesis import given
+from hypothesis import strategies as st
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.records.batch import (
@@ -20,6 +23,7 @@ from broker_engine.records.batch import (
     verify_crc,
 )
 from broker_engine.records.builder import NewRecord, build_batch
+from broker_engine.records.check import check_one_by_one
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "batches.jsonl"
 VECTORS = [json.loads(line) for line in GOLDEN.read_text().splitlines()]
@@ -159,3 +163,33 @@ def test_more_records_than_the_bytes_could_hold_are_refused_without_a_walk() -> 
     header = parse_header(batch)._replace(record_count=1_000_000, last_offset_delta=999_999)
     forged = pack_header(header._replace(crc=compute_crc(header, batch[61:]))) + batch[61:]
     assert refused(forged).code == ErrorCode.INVALID_RECORD
+
+
+# --- the short look at batches that have nothing to put right
+
+
+@given(
+    position=st.integers(0, 60),
+    value=st.integers(0, 255),
+    is_sealed=st.booleans(),
+    version=st.sampled_from([6, 9]),
+    codec=st.sampled_from([0, 1, 4]),
+)
+def test_a_short_look_finds_what_the_checks_one_by_one_find(
+    position: int, value: int, is_sealed: bool, version: int, codec: int
+) -> None:
+    """With one byte of the header changed, and a CRC that says so or does not."""
+    batch = bytearray(build_batch([NewRecord(NOW_MS, b"k", b"v" * 40)] * 3, codec=codec))
+    batch[position] = value
+    if is_sealed:
+        batch[17:21] = crc32c(bytes(batch[21:])).to_bytes(4, "big")
+    view, limits = memoryview(bytes(batch)), ProduceLimits()
+    try:
+        expected: object = check_one_by_one(view, produce_version=version, limits=limits, now_ms=NOW_MS)
+    except BrokerError as error:
+        expected = (error.code, error.message)
+    try:
+        found: object = check_produced(view, produce_version=version, limits=limits, now_ms=NOW_MS)
+    except BrokerError as error:
+        found = (error.code, error.message)
+    assert found == expected

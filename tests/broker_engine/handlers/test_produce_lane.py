@@ -1,0 +1,135 @@
+"""The short way of Produce (server/produce_lane.py) answers, appends and refuses as the ordinary one does.
+
+The first request of a connection takes the ordinary way, those like it the short one.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from broker_engine.wire.framing import encode_request, encode_response, parse_response
+from broker_engine.wire.messages.delete_topics import DeleteTopicsRequest
+from broker_engine.wire.messages.produce import ProduceRequest
+from tests.broker_engine.broker_process import BrokerProcess
+from tests.broker_engine.handlers.calls import (
+    batch_of,
+    create,
+    fetch,
+    produce,
+    produce_request,
+    topic_id_of,
+    values_of,
+)
+from tests.broker_engine.raw_client import RawClient
+
+
+def request_frame(request: ProduceRequest, version: int = 9, correlation_id: int = 7) -> bytes:
+    parts = encode_request(correlation_id, "raw", request, version)
+    return b"".join(bytes(part) for part in parts)
+
+
+@pytest.mark.parametrize("durability", ["fsync", "page-cache"])
+@pytest.mark.parametrize("acks", [-1, 1])
+@pytest.mark.parametrize("version", [9, 10, 11, 12, 13])
+def test_every_answer_is_what_the_codec_would_write(root: RawClient, durability: str, acks: int, version: int) -> None:
+    topic = create(root, ack_durability=durability)
+    request = produce_request(topic, b"", acks=acks)
+    if version == 13:
+        request.topic_data[0].name, request.topic_data[0].topic_id = "", topic_id_of(root, topic)
+    for number in range(4):
+        request.topic_data[0].partition_data[0].records = batch_of(b"%d" % number)
+        root.send_frame(request_frame(request, version, correlation_id=100 + number))
+        answer = root.receive_frame()
+        assert answer is not None
+        correlation_id, response = parse_response(answer, ProduceRequest.API, version)
+        assert answer == b"".join(encode_response(correlation_id, response, version))
+        assert correlation_id == 100 + number
+        (partition,) = response.responses[0].partition_responses  # type: ignore[attr-defined]
+        assert (partition.index, partition.error_code, partition.base_offset) == (0, 0, number)
+        assert (partition.log_append_time_ms, partition.log_start_offset) == (-1, 0)
+
+
+def test_topics_and_partitions_are_not_mixed_up(root: RawClient) -> None:
+    topics = [create(root, name, partitions=2) for name in ("lane-a", "lane-b", "a-lane-with-a-longer-name")]
+    for number in range(3):
+        for topic in topics:
+            for index in (0, 1):
+                answer = produce(root, topic, batch_of(f"{topic} {index} {number}".encode()), partition=index)
+                assert (answer.error_code, answer.index, answer.base_offset) == (0, index, number)
+    for topic in topics:
+        for index in (0, 1):
+            expected = [f"{topic} {index} {number}".encode() for number in range(3)]
+            assert values_of(fetch(root, topic, partition=index)) == expected
+
+
+def test_a_refusal_is_the_one_that_a_first_request_gets(broker: BrokerProcess, root: RawClient) -> None:
+    topic = create(root)
+    good = batch_of(b"good")
+    assert produce(root, topic, good).error_code == 0
+    for bad in (good[:-1] + b"!", good[:40], b"", batch_of(b"x", is_transactional=True, producer_id=1)):
+        with RawClient(broker.address()) as fresh:
+            expected = produce(fresh, topic, bad)
+        assert produce(root, topic, bad) == expected
+        assert expected.error_code != 0
+    assert produce(root, topic, good).base_offset == 1, "nothing of the others was appended"
+
+
+def test_a_resend_answers_the_first_offset(root: RawClient) -> None:
+    topic = create(root)
+    batches = [batch_of(b"%d" % n, producer_id=9, producer_epoch=0, base_sequence=n) for n in range(3)]
+    for number in (0, 1, 1, 2, 0):
+        answer = produce(root, topic, batches[number])
+        assert (answer.error_code, answer.base_offset) == (0, number)
+    gap = batch_of(b"later", producer_id=9, producer_epoch=0, base_sequence=7)
+    assert produce(root, topic, gap).error_code == 45
+
+
+def test_a_topic_that_is_gone_is_not_written_to_and_a_new_one_begins_anew(root: RawClient) -> None:
+    topic = create(root)
+    for number in range(3):
+        assert produce(root, topic, batch_of(b"old")).base_offset == number
+    root.call(DeleteTopicsRequest(topic_names=[topic], timeout_ms=10_000), 5)
+    assert produce(root, topic, batch_of(b"nowhere")).error_code == 3
+    create(root, topic)
+    for number in range(3):
+        assert produce(root, topic, batch_of(b"new")).base_offset == number
+
+
+def test_a_topic_whose_rules_change_is_held_to_the_new_ones(root: RawClient) -> None:
+    topic = create(root, max_message_bytes="200")
+    large = batch_of(b"x" * 300)
+    assert [produce(root, topic, batch_of(b"x")).error_code for _ in range(3)] == [0, 0, 0]
+    assert produce(root, topic, large).error_code == 10
+
+
+def test_acks_0_is_appended_without_an_answer(root: RawClient) -> None:
+    topic = create(root)
+    for number in range(3):
+        root.send_frame(request_frame(produce_request(topic, batch_of(b"%d" % number), acks=0)))
+    assert produce(root, topic, batch_of(b"3")).base_offset == 3
+
+
+def test_what_is_not_of_the_plain_form_takes_the_ordinary_way(root: RawClient) -> None:
+    topic = create(root)
+    for number in range(2):
+        assert produce(root, topic, batch_of(b"%d" % number)).base_offset == number
+    plain = request_frame(produce_request(topic, batch_of(b"more")))
+    tagged = plain[:-1] + b"\x01\x05\x02hi"  # an unknown tag at the end of the request
+    for frame in (plain + b"left over", tagged):
+        root.send_frame(frame)
+        answer = root.receive_frame()
+        assert answer is not None
+        response = parse_response(answer, ProduceRequest.API, 9)[1]
+        assert response.responses[0].partition_responses[0].error_code == 0  # type: ignore[attr-defined]
+    assert values_of(fetch(root, topic)) == [b"0", b"1", b"more", b"more"]
+
+
+@pytest.mark.parametrize("key", [1, 3, 999])
+def test_another_request_with_the_same_bytes_is_no_produce(root: RawClient, broker: BrokerProcess, key: int) -> None:
+    topic = create(root)
+    frame = request_frame(produce_request(topic, batch_of(b"x")))
+    for number in range(2):
+        assert produce(root, topic, batch_of(b"x")).base_offset == number
+    root.send_frame(key.to_bytes(2, "big") + frame[2:])
+    with RawClient(broker.address()) as other:
+        assert produce(other, topic, batch_of(b"x")).base_offset == 2
