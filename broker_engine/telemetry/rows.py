@@ -20,7 +20,7 @@ def partition_row(entry: Entry, now_ms: int) -> PartitionRow:
 
 def _led_row(entry: Entry, local: LocalPartition, now_ms: int) -> PartitionRow:
     state = entry.state
-    ends = replica_end_offsets(local)
+    ends = local.core.replica_end_offsets()
     return PartitionRow(
         at_ms=now_ms,
         topic_id=id_text(local.topic_id),
@@ -64,11 +64,6 @@ def _leaderless_row(entry: Entry, now_ms: int) -> PartitionRow:
         removing=list(state.removing),
         unclean_election_count=state.unclean_elections,
     )
-
-
-def replica_end_offsets(local: LocalPartition) -> dict[int, int]:
-    """Each replica's log end as its leader knows it."""
-    return {local.leader_id: local.log.log_end_offset}
 
 
 def min_insync(local: LocalPartition) -> int:

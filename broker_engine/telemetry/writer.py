@@ -9,7 +9,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from broker_engine.errors import BrokerError
-from broker_engine.names import ROOT, TELEMETRY, Name
+from broker_engine.ids import NO_LEADER
+from broker_engine.metadata.telemetry_topic import TELEMETRY_TOPIC
+from broker_engine.names import Name
 from broker_engine.records.builder import BatchBuilder, NewRecord
 from broker_engine.server.local_partition import LocalPartition
 from broker_engine.telemetry.roster import Entry, News, PartitionId, Roster, speaker_of
@@ -22,14 +24,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-TOPIC = Name(ROOT, TELEMETRY)
-TOPIC_CONFIGS = {
-    "ack.durability": "page-cache",
-    "cleanup.policy": "delete",
-    "retention.ms": "3600000",
-    "retention.bytes": str(64 << 20),
-    "segment.bytes": str(4 << 20),
-}
 _BATCH_BYTES_MAX = 512 * 1024
 NO_NEWS = News()
 TICKS_PER_CENSUS = 5
@@ -79,7 +73,7 @@ class TelemetryWriter:
         self._broker.partitions.changed.pop(target, None)
 
     def _own_partition(self) -> LocalPartition | None:
-        topic = self._broker.image.topic(TOPIC)
+        topic = self._broker.image.topic(TELEMETRY_TOPIC)
         return None if topic is None else self._broker.partitions.find(topic.id, self._broker.node_id)
 
     @property
@@ -88,7 +82,8 @@ class TelemetryWriter:
 
     @property
     def _controller(self) -> int:
-        return self._broker.node_id
+        leader_id, _ = self._broker.known_leader
+        return NO_LEADER if leader_id is None else leader_id
 
     def _follow(self) -> News:
         image, partitions = self._broker.image, self._broker.partitions
@@ -134,7 +129,7 @@ class TelemetryWriter:
         return cluster_row(
             self._broker.image,
             controller=self._controller,
-            controller_epoch=0,
+            controller_epoch=self._broker.known_leader[1],
             unclean_election_count=self._roster.unclean_election_count,
             now_ms=now_ms,
         )
