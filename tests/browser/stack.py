@@ -16,6 +16,8 @@ from pathlib import Path
 import psutil
 from confluent_kafka import KafkaError, Message, Producer
 
+from control_plane.supervisor.plan import CLIENTS, PORT_SPAN
+
 REPO_ROOT = Path(__file__).resolve().parents[2]
 UP_WITHIN_S = 90
 STOPPED_WITHIN_S = 60
@@ -53,7 +55,7 @@ def wait_until(is_done: Callable[[], bool], within_s: float, what: str) -> None:
 class Stack:
     home: Path
     http_port: int = field(default_factory=lambda: free_port_row(1))
-    kafka_port: int = field(default_factory=lambda: free_port_row(4))
+    kafka_port: int = field(default_factory=lambda: free_port_row(PORT_SPAN))
 
     def start(self) -> None:
         command = [sys.executable, "manage.py", "up", "--home", str(self.home)]
@@ -91,7 +93,7 @@ class Stack:
 
     @property
     def clients_bootstrap(self) -> str:
-        return f"127.0.0.1:{self.kafka_port + 1}"
+        return f"127.0.0.1:{self.kafka_port + CLIENTS}"
 
     @property
     def credentials(self) -> dict[str, str]:

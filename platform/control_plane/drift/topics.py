@@ -48,6 +48,7 @@ def mend_topics(engine: Engine, deadline: Deadline) -> int:
 
 def _mend_row(row: Topic, view: TopicView | None, engine: Engine, deadline: Deadline) -> bool:
     if row.state == State.FAILED or (not row.is_open_wish and _is_settled(row, view)):
+        _note_factor(row, view)
         return False
     # Asked after the row was read: a difference to that very generation of the wish is real.
     now = engine.describe_topic(name_of(row), timeout_s=deadline.left_s())
@@ -56,6 +57,12 @@ def _mend_row(row: Topic, view: TopicView | None, engine: Engine, deadline: Dead
     if row.is_open_wish or now is None or not _follow(row, now):
         reconcile(row.pk, budget_s=IN_REQUEST_S)
     return True
+
+
+def _note_factor(row: Topic, view: TopicView | None) -> None:
+    """How many copies there are is the operators' affair: the row follows what they moved."""
+    if view is not None and row.state == State.READY and view.replication_factor != row.replication_factor:
+        Topic.objects.filter(pk=row.pk, generation=row.generation).update(replication_factor=view.replication_factor)
 
 
 def _is_settled(row: Topic, view: TopicView | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from control_plane.supervisor.demo import TOPIC
-from control_plane.supervisor.plan import UpOptions
+from control_plane.supervisor.plan import CLIENTS, DEMO, UpOptions
 from control_plane.tenants.demo import DemoCredentials
 
 
@@ -12,6 +12,7 @@ def greeting(options: UpOptions, demo: DemoCredentials | None, *, python: str, h
     if demo is not None:
         lines += [
             f"  Sign in     {demo.email}   password {demo.password}",
+            f"  Operator    {demo.operator_email}   password {demo.operator_password}",
             f"  API key     {demo.api_key}:{demo.api_secret}",
         ]
     lines += [f"  REST        {options.public_url}/api/v1/docs", f"  Logs        {options.home / 'logs'}", ""]
@@ -30,7 +31,7 @@ def commands(options: UpOptions, demo: DemoCredentials, *, python: str, has_conf
 
 
 def _kcat(options: UpOptions) -> str:
-    address = f"localhost:{options.kafka_port}"
+    address = f"localhost:{options.port(DEMO, 1)}"
     return f"  echo hello | kcat -b {address} -P -t {TOPIC} && kcat -b {address} -C -t {TOPIC} -o beginning -e"
 
 
@@ -45,7 +46,7 @@ def _curl(options: UpOptions, demo: DemoCredentials) -> str:
 def _python(options: UpOptions, demo: DemoCredentials, python: str, has_confluent_kafka: bool) -> str:
     install = "" if has_confluent_kafka else f"{python} -m pip install -q confluent-kafka && "
     config = (
-        f"{{'bootstrap.servers': '127.0.0.1:{options.clients_port}', 'security.protocol': 'SASL_PLAINTEXT', "
+        f"{{'bootstrap.servers': '127.0.0.1:{options.port(CLIENTS, 1)}', 'security.protocol': 'SASL_PLAINTEXT', "
         f"'sasl.mechanism': 'PLAIN', 'sasl.username': '{demo.api_key}', 'sasl.password': '{demo.api_secret}'}}"
     )
     deliver = "on_delivery=lambda error, m: print(error or f'{m.topic()}[{m.partition()}] at offset {m.offset()}')"

@@ -15,24 +15,45 @@ ROOT = Path(__file__).resolve().parents[3]
 DEMO_TENANT = "demo"
 
 
+# Ports of one kind stand in a row, one per broker; the kinds stand apart, so that more brokers move nobody's ports.
+DEMO, CLIENTS, INTERNAL, CONTROLLERS = 0, 10, 20, 30
+BROKERS_MAX = 9
+PORT_SPAN = CONTROLLERS + BROKERS_MAX
+REPLICATION_FACTOR_MAX = 3
+PURPOSES = {
+    DEMO: "Kafka, demo tenant",
+    CLIENTS: "Kafka, with API keys",
+    INTERNAL: "Kafka, internal",
+    CONTROLLERS: "Kafka, between brokers",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpOptions:
     home: Path
     http_port: int
     kafka_port: int
+    """The first demo listener's; the others follow from it."""
     is_production: bool
+    broker_count: int = 3
 
     @property
-    def clients_port(self) -> int:
-        return self.kafka_port + 1
+    def brokers(self) -> range:
+        return range(1, self.broker_count + 1)
+
+    def port(self, kind: int, broker: int) -> int:
+        return self.kafka_port + kind + broker - 1
+
+    def addresses(self, kind: int) -> str:
+        return ",".join(f"{HOST}:{self.port(kind, broker)}" for broker in self.brokers)
+
+    def broker_directory(self, broker: int) -> Path:
+        return self.home / f"broker-{broker}"
 
     @property
-    def internal_port(self) -> int:
-        return self.kafka_port + 2
-
-    @property
-    def quorum_port(self) -> int:
-        return self.kafka_port + 3
+    def replication_factor(self) -> int:
+        """The engine's default on a cluster of this size."""
+        return min(REPLICATION_FACTOR_MAX, self.broker_count)
 
     @property
     def secret_file(self) -> Path:
@@ -43,28 +64,31 @@ class UpOptions:
         return f"http://127.0.0.1:{self.http_port}"
 
 
+def broker_name(broker: int) -> str:
+    return f"broker-{broker}"
+
+
 def wanted_ports(options: UpOptions) -> list[tuple[str, int]]:
-    demo = [] if options.is_production else [("Kafka, demo tenant", options.kafka_port)]
-    return [
-        ("dashboard and REST", options.http_port),
-        *demo,
-        ("Kafka, with API keys", options.clients_port),
-        ("Kafka, internal", options.internal_port),
-        ("Kafka, controllers", options.quorum_port),
+    kinds = [kind for kind in PURPOSES if kind != DEMO or not options.is_production]
+    ports = [
+        (f"{PURPOSES[kind]}, broker {broker}", options.port(kind, broker))
+        for kind in kinds
+        for broker in options.brokers
     ]
+    return [("dashboard and REST", options.http_port), *ports]
 
 
 def environment(options: UpOptions, inherited: Mapping[str, str]) -> dict[str, str]:
     """The environment of `up` itself and of every child. What the user has set stays, but for ports and home."""
     ours = {
         "HIGHWATER_HOME": str(options.home),
-        "HIGHWATER_ENGINE_BOOTSTRAP": f"{HOST}:{options.internal_port}",
+        "HIGHWATER_ENGINE_BOOTSTRAP": options.addresses(INTERNAL),
         "PYTHONPATH": _python_path(inherited.get("PYTHONPATH", "")),
         "PYTHONUNBUFFERED": "1",
     }
     defaults = {
         "HIGHWATER_PUBLIC_URL": options.public_url,
-        "HIGHWATER_KAFKA_PUBLIC": f"{HOST}:{options.clients_port}",
+        "HIGHWATER_KAFKA_PUBLIC": options.addresses(CLIENTS),
         "HIGHWATER_CLUSTER_SECRET_FILE": str(options.secret_file),
         "DJANGO_SETTINGS_MODULE": "control_plane.settings",
     }
@@ -77,21 +101,34 @@ def _python_path(inherited: str) -> str:
     return ":".join([*wanted, *(part for part in inherited.split(":") if part and part not in wanted)])
 
 
-def broker(options: UpOptions, env: Mapping[str, str]) -> ChildSpec:
-    argv = [sys.executable, "-m", "broker_engine", "serve", "--node-id", "1"]
-    argv += ["--data-dir", str(options.home / "broker-1"), "--quorum", f"1@{HOST}:{options.quorum_port}"]
-    for name, port in _listeners(options).items():
-        argv += ["--listen", f"{name}={HOST}:{port}"]
+def brokers(options: UpOptions, env: Mapping[str, str]) -> list[ChildSpec]:
+    return [broker(options, env, number) for number in options.brokers]
+
+
+def broker(options: UpOptions, env: Mapping[str, str], number: int) -> ChildSpec:
+    argv = [sys.executable, "-m", "broker_engine", "serve", "--node-id", str(number)]
+    argv += ["--data-dir", str(options.broker_directory(number)), "--quorum", _quorum(options)]
+    for name, kind in _listeners(options).items():
+        argv += ["--listen", f"{name}={HOST}:{options.port(kind, number)}"]
     for name, value in _broker_settings(options, env).items():
         argv += ["--set", f"{name}={value}"]
-    # In production the engine insists on three replicas of its internal topics, which one broker cannot keep. Until
-    # `up` runs three, the broker gets development's factors and, by name, production's other default.
-    return ChildSpec("broker", argv, {**env, "HIGHWATER_ENV": "development"}, log_says("ready node="))
+    return ChildSpec(broker_name(number), argv, _broker_environment(options, env), log_says("ready node="))
+
+
+def _quorum(options: UpOptions) -> str:
+    return ",".join(f"{number}@{HOST}:{options.port(CONTROLLERS, number)}" for number in options.brokers)
+
+
+def _broker_environment(options: UpOptions, env: Mapping[str, str]) -> dict[str, str]:
+    """In production the engine insists on three replicas of its internal topics. Who asks for fewer brokers there gets
+    development's factors and, by name, production's other default."""
+    is_small = options.broker_count < REPLICATION_FACTOR_MAX
+    return {**env, "HIGHWATER_ENV": "development"} if is_small else dict(env)
 
 
 def _listeners(options: UpOptions) -> dict[str, int]:
-    demo = {} if options.is_production else {"demo": options.kafka_port}
-    return {**demo, "clients": options.clients_port, "internal": options.internal_port}
+    demo = {} if options.is_production else {"demo": DEMO}
+    return {**demo, "clients": CLIENTS, "internal": INTERNAL}
 
 
 def _broker_settings(options: UpOptions, env: Mapping[str, str]) -> dict[str, str]:

@@ -33,16 +33,16 @@ class Progress:
             raise
         self._end("ok")
 
-    def tick(self) -> None:
-        """Call it while waiting inside a step."""
+    def tick(self, detail: str = "") -> None:
+        """Call it while waiting inside a step; `detail` says how far it is."""
         now_s = time.monotonic()
         elapsed_s = now_s - self._started_s
         if self._is_terminal:
             turn = SPINNER[int(elapsed_s * 8) % len(SPINNER)]
-            self._write(f"\r  {self._step} {turn} {elapsed_s:.0f} s ")
+            self._write(f"\r\x1b[K  {self._step} {turn} {elapsed_s:.0f} s {detail}")
         elif now_s - self._last_line_s >= STILL_EVERY_S:
             self._last_line_s = now_s
-            self._write(f"  {self._step}: still at it after {elapsed_s:.0f} s\n")
+            self._write(f"  {self._step}: still at it after {elapsed_s:.0f} s{detail and f', {detail}'}\n")
 
     def say(self, text: str) -> None:
         self._write(text + "\n")

@@ -99,17 +99,22 @@ class Supervisor:
             f"{child.name} ended with code {child.exit_code}; starts again in {delay_s:.0f} s. {_last_words(child)}"
         )
 
-    def stop(self, order: Sequence[str]) -> None:
-        """Stop all children, one after the other; a second signal kills what is left at once."""
-        stops_before = self.stop_count
-        for name in order:
-            watched = self._watched.get(name)
-            if watched is not None and watched.child.is_running:
-                self._stop_one(watched.child, lambda: self.stop_count > max(1, stops_before))
+    def stop(self, order: Sequence[Sequence[str]]) -> None:
+        """Stop the groups one after the other, each group's children at once; a second signal kills what is left.
 
-    def _stop_one(self, child: Child, is_hurried: Callable[[], bool]) -> None:
+        Brokers are one group: the last of them could hand nothing over, and would only wait for the others.
+        """
+        stops_before = self.stop_count
+        for names in order:
+            known = [self._watched[name].child for name in names if name in self._watched]
+            running = [child for child in known if child.is_running]
+            for child in running:
+                child.send_signal(signal.SIGTERM)
+            for child in running:
+                self._wait_for_end(child, lambda: self.stop_count > max(1, stops_before))
+
+    def _wait_for_end(self, child: Child, is_hurried: Callable[[], bool]) -> None:
         with self.progress.step(f"stopping {child.name}"):
-            child.send_signal(signal.SIGTERM)
             deadline_s = time.monotonic() + STOP_WITHIN_S
             while not child.wait(POLL_S):
                 self.progress.tick()

@@ -49,9 +49,28 @@ def supervisor(said: io.StringIO) -> Supervisor:
 def test_children_are_stopped_in_the_order_given(tmp_path: Path, supervisor: Supervisor, said: io.StringIO) -> None:
     for name in ("broker", "web"):
         supervisor.start(make_child(tmp_path, SERVE, name))
-    supervisor.stop(["web", "broker"])
+    supervisor.stop([["web"], ["broker"]])
     steps = [line.split(":")[0].strip() for line in said.getvalue().splitlines()]
     assert steps == ["starting broker", "starting web", "stopping web", "stopping broker"]
+
+
+def test_the_children_of_one_group_are_told_to_stop_at_once(tmp_path: Path, supervisor: Supervisor) -> None:
+    waits = "while not p.exists(): time.sleep(0.01)"
+    one = (
+        "import signal, sys, time; from pathlib import Path\n"
+        f"p = Path({str(tmp_path / 'told')!r})\n"
+        f"def wait(*_):\n    {waits}\n    sys.exit(0)\n"
+        f"signal.signal(signal.SIGTERM, wait); {SERVE}"
+    )
+    other = (
+        "import signal, sys; from pathlib import Path\n"
+        f"def tell(*_):\n    Path({str(tmp_path / 'told')!r}).touch(); sys.exit(0)\n"
+        f"signal.signal(signal.SIGTERM, tell); {SERVE}"
+    )
+    children = [make_child(tmp_path, one, "broker-1"), make_child(tmp_path, other, "broker-2")]
+    supervisor.start(*children)
+    supervisor.stop([["broker-1", "broker-2"]])
+    assert [child.exit_code for child in children] == [0, 0]
 
 
 def test_a_child_that_ends_at_once_is_reported_with_its_last_words(tmp_path: Path, supervisor: Supervisor) -> None:
@@ -76,7 +95,7 @@ def test_a_child_that_dies_is_started_again(tmp_path: Path, supervisor: Supervis
     watcher.join()
     assert "server ended with code -9; starts again in 1 s" in said.getvalue()
     assert child.is_running
-    supervisor.stop(["server"])
+    supervisor.stop([["server"]])
     assert not child.is_running
 
 
@@ -84,7 +103,7 @@ def test_what_does_not_stop_is_killed(tmp_path: Path, supervisor: Supervisor, mo
     monkeypatch.setattr("control_plane.supervisor.watch.STOP_WITHIN_S", 0.3)
     child = make_child(tmp_path, STUBBORN)
     supervisor.start(child)
-    supervisor.stop(["server"])
+    supervisor.stop([["server"]])
     assert child.exit_code == -signal.SIGKILL
 
 

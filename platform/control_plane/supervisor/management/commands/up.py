@@ -16,7 +16,7 @@ from django.db import connections
 
 from control_plane.engine.interface import EngineError
 from control_plane.refusals import Refusal
-from control_plane.supervisor import plan
+from control_plane.supervisor import growth, plan
 from control_plane.supervisor.child import Child, ChildSpec
 from control_plane.supervisor.demo import prepare_demo, push_identities
 from control_plane.supervisor.greeting import greeting
@@ -27,18 +27,24 @@ from control_plane.supervisor.secret_file import ensure_secret
 from control_plane.supervisor.watch import StartError, StopRequested, Supervisor
 from control_plane.tenants.demo import DemoCredentials
 
-STOP_ORDER = ("web", "worker", "beat", "broker")
-BROKERS_MAX = 1  # more come with replication
+STOP_FIRST = (("web",), ("worker",), ("beat",))
+BROKERS_DEFAULT = 3
 
 
 class Command(BaseCommand):
-    help = "Start broker, web server, Celery worker and beat; stop them with Ctrl-C."
+    help = "Start brokers, web server, Celery worker and beat; stop them with Ctrl-C."
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--brokers", type=int, default=1, help="how many brokers (one, for now)")
+        parser.add_argument(
+            "--brokers",
+            type=int,
+            help="how many (default: 3, or as many as there are); over the data of fewer it grows",
+        )
         parser.add_argument("--http-port", type=int, default=8000, help="dashboard, REST and WebSocket")
-        parser.add_argument("--kafka-port", type=int, default=9092, help="the first of four ports in a row")
+        parser.add_argument(
+            "--kafka-port", type=int, default=9092, help="the demo listeners' first; others are 10, 20 and 30 above"
+        )
         parser.add_argument("--home", type=Path, help="where data, logs and secrets live (default: HIGHWATER_HOME)")
 
     def handle(self, *_: Any, **given: Any) -> None:
@@ -51,17 +57,31 @@ class Command(BaseCommand):
 
 
 def read_options(given: dict[str, Any]) -> UpOptions:
-    if given["brokers"] != BROKERS_MAX:
-        raise CommandError(f"--brokers {given['brokers']}: this version runs one broker; more come with replication")
     for name in ("http_port", "kafka_port"):
         if not 1024 <= given[name] <= 65_000:
             raise CommandError(f"--{name.replace('_', '-')} must be between 1024 and 65000")
+    home = (given["home"] or settings.HIGHWATER.home).absolute()
     return UpOptions(
-        home=(given["home"] or settings.HIGHWATER.home).absolute(),
+        home=home,
         http_port=given["http_port"],
         kafka_port=given["kafka_port"],
         is_production=settings.HIGHWATER.is_production,
+        broker_count=count_brokers(home, given["brokers"]),
     )
+
+
+def count_brokers(home: Path, asked: int | None) -> int:
+    there = growth.brokers_there(home)
+    if asked is None:
+        return max(BROKERS_DEFAULT, there)
+    if not 1 <= asked <= plan.BROKERS_MAX:
+        raise CommandError(f"--brokers must be between 1 and {plan.BROKERS_MAX}")
+    if asked < there:
+        raise CommandError(
+            f"--brokers {asked}: {home} holds a cluster of {there}, which would wait for the others for ever; drain "
+            f"and remove brokers on the dashboard's Cluster page first, then delete their directories"
+        )
+    return asked
 
 
 def become(env: dict[str, str]) -> None:
@@ -95,7 +115,7 @@ def run(options: UpOptions, env: dict[str, str], progress: Progress) -> bool:
         progress.say(f"Highwater did not start: {error}")
         return False
     finally:
-        supervisor.stop(STOP_ORDER)
+        supervisor.stop([*STOP_FIRST, [plan.broker_name(number) for number in options.brokers]])
     return True
 
 
@@ -108,12 +128,14 @@ def start(supervisor: Supervisor, options: UpOptions, env: dict[str, str]) -> De
     with progress.step("database"):
         prepare_home(options)
         call_command("migrate", interactive=False, verbosity=0)
-    supervisor.start(child(plan.broker(options, env)))
+    brokers_before = growth.brokers_before(options.home)
+    supervisor.start(*(child(spec) for spec in plan.brokers(options, env)))
     with progress.step("tenants and keys"):
         demo = None if options.is_production else prepare_demo(options.home)
         if demo is None:
             push_identities()
-        connections.close_all()
+    growth.grow_topics(options, brokers_before, supervisor)
+    connections.close_all()
     supervisor.start(child(plan.web(options, env)), child(plan.worker(env)), child(plan.beat(options, env)))
     return demo
 
