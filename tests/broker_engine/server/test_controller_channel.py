@@ -26,9 +26,11 @@ class Cluster:
         self.dead: list[int] = []
         self.silent: list[int] = []
         self.asked: list[int] = []
+        self.was_asked = asyncio.Event()
 
     async def ask(self, node_id: int, *_: Any, **__: Any) -> BrokerHeartbeatResponse:
         self.asked.append(node_id)
+        self.was_asked.set()
         if node_id in self.silent:
             await asyncio.Event().wait()
         if node_id in self.dead:
@@ -43,6 +45,7 @@ class Cluster:
 
     async def handle_here(self, request: BrokerHeartbeatRequest, call: Any) -> BrokerHeartbeatResponse:
         self.asked.append(ME)
+        self.was_asked.set()
         if self.real_leader != ME:
             raise BrokerError(ErrorCode.NOT_CONTROLLER)
         return await self.answer(ME)
@@ -90,8 +93,7 @@ async def test_a_leader_that_fell_is_left_for_the_next(trouble: str) -> None:
     cluster.leader, cluster.real_leader = 2, 3
     getattr(cluster, trouble).append(2)
     asking = asyncio.ensure_future(beat(cluster))
-    while 2 not in cluster.asked:
-        await asyncio.sleep(0)
+    await cluster.was_asked.wait()
     cluster.leader = 3
     assert not (await asking).is_fenced
 
@@ -100,8 +102,7 @@ async def test_who_is_not_the_controller_is_not_believed() -> None:
     cluster = Cluster()
     cluster.leader, cluster.real_leader = ME, 2
     asking = asyncio.ensure_future(beat(cluster))
-    while ME not in cluster.asked:
-        await asyncio.sleep(0)
+    await cluster.was_asked.wait()
     cluster.leader = 2
     assert not (await asking).is_fenced
 
