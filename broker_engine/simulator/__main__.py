@@ -2,6 +2,7 @@
 
 --seed N [--trace]             one run; with --trace everything that was logged
 --seeds N [--from M] [--jobs J] many, with a closing line; exit code 1 if a rule was broken
+--seeds N --hashes             what each of them did, in a number: the same each time
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.seed is not None:
         return _run_one(options.seed, is_traced=options.trace)
+    if options.hashes:
+        return _tell_hashes(range(options.first, options.first + options.seeds))
     return run_many(range(options.first, options.first + options.seeds), job_count=options.jobs)
 
 
@@ -41,12 +44,19 @@ def _run_one(seed: int, *, is_traced: bool) -> int:
     return 0 if report.is_ok else 1
 
 
+def _tell_hashes(seeds: range) -> int:
+    for seed in seeds:
+        tell(f"{seed} {run_seed(seed).trace_hash:016x}")
+    return 0
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m broker_engine.simulator", description=__doc__)
     parser.add_argument("--seed", type=int, help="run this one")
     parser.add_argument("--trace", action="store_true", help="tell everything that was logged")
     parser.add_argument("--seeds", type=int, default=100, help="run so many")
     parser.add_argument("--from", dest="first", type=int, default=0, help="the first of them")
+    parser.add_argument("--hashes", action="store_true", help="tell only the trace hash of each")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     return parser
 

@@ -8,17 +8,16 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from broker_engine.client import Admin, KafkaError, NewTopic
 from broker_engine.simulator.clients import DELIVERY_TIMEOUT_MS, SimClients
 from broker_engine.simulator.cluster import SimCluster
 from broker_engine.simulator.engine_log import EngineLog
 from broker_engine.simulator.excuses import allowed_by, losing_topics
 from broker_engine.simulator.history import check
+from broker_engine.simulator.operator import Operator
 from broker_engine.simulator.oracles import Oracles
 from broker_engine.simulator.schedule import Fault, draw_faults
 from broker_engine.simulator.settled import Settling
 from broker_engine.simulator.sim_loop import DeadlineReached, NothingLeft, SimLoop
-from broker_engine.simulator.sim_process import Process
 from broker_engine.simulator.swarm import Swarm, draw
 
 FORM_WITHIN_S = 40.0
@@ -65,6 +64,8 @@ class Run:
         self.clients = SimClients(self.cluster)
         self.oracles = Oracles(self.cluster, losing_topics(swarm, faults))
         self.settling = Settling(self.cluster)
+        self.operator = Operator(self.clients, swarm)
+        self.cluster.admin = self.operator.do
         self.log = EngineLog(self.loop, self.cluster.lines, is_everything_kept=is_traced)
         self.report = RunReport(swarm.seed, lines=self.cluster.lines, fault_count=len(faults))
 
@@ -102,8 +103,9 @@ class Run:
         self.cluster.start()
         if not await self._wait(self.settling.is_formed, FORM_WITHIN_S, "the cluster did not form"):
             return
-        process = self.loop.new_process("admin")
-        await self._as(process, self._create_topics(process))
+        self.operator.start()
+        if not await self._wait(self._are_topics_there, FORM_WITHIN_S, "the topics were not made"):
+            return
         tasks = [self.clients.start_producer(plan) for plan in self.swarm.producers]
         tasks += [self.clients.start_consumer(f"c{n}", self.swarm.topics) for n in range(self.swarm.consumer_count)]
         await asyncio.sleep(WARM_UP_S)
@@ -122,24 +124,8 @@ class Run:
             self.cluster.inject(fault)
         await asyncio.sleep(max(0.0, began_s + self.swarm.chaos_s - self.loop.now_s))
 
-    async def _create_topics(self, process: Process) -> None:
-        client = await self.clients.connect(process, "127.0.1.251")
-        wanted = [
-            NewTopic(topic.name, topic.partition_count, topic.replication_factor, topic.configs)
-            for topic in self.swarm.topics
-        ]
-        while wanted:
-            try:
-                results = await Admin(client).create_topics(wanted)
-                wanted = [topic for topic in wanted if isinstance(results[topic.name], KafkaError)]
-            except KafkaError:
-                await asyncio.sleep(0.3)
-            if wanted:
-                await asyncio.sleep(0.1)
-        await client.close()
-
-    async def _as(self, process: Process, work: object) -> None:
-        await self.loop.spawn(process, work, process.name)  # type: ignore[arg-type]
+    def _are_topics_there(self) -> str | None:
+        return None if self.operator.has_topics.is_set() else "no answer"
 
     async def _wait(self, is_so: Callable[[], str | None], within_s: float, otherwise: str) -> bool:
         """`is_so` answers what is missing."""
