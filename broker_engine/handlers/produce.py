@@ -40,6 +40,8 @@ _FIRST_VERSION_WITH_HINTS = 10
 
 def handle(request: ProduceRequest, call: Call) -> Answer[ProduceResponse] | Awaitable[Answer[ProduceResponse]]:
     call.broker.disk_floor.check_writable()
+    if call.broker.is_self_fenced:
+        raise BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "this broker does not hear the controller")
     _check_request(request)
     wait = AckWait(asyncio.get_running_loop())
     responses = [_produce_topic(topic, request.acks, call, wait) for topic in request.topic_data]

@@ -28,7 +28,7 @@ from broker_engine.net.tls import client_context
 from broker_engine.security.accounts import Account, Accounts
 from broker_engine.security.principal import BROKER_NAME, Principal, internal
 from broker_engine.server.budget import ByteBudget
-from broker_engine.server.checkpoints import LOG_STARTS, RECOVERY_POINTS, read_checkpoint
+from broker_engine.server.checkpoints import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, read_checkpoint
 from broker_engine.server.compactor import Compactor
 from broker_engine.server.controller_channel import ControllerChannel
 from broker_engine.server.controller_loop import ControllerLoop
@@ -49,6 +49,8 @@ from broker_engine.server.pacer import Pacer
 from broker_engine.server.partitions import Partitions, SavedOffsets
 from broker_engine.server.peers import Peers
 from broker_engine.server.producer_ids import ProducerIds
+from broker_engine.server.replica_sessions import ReplicaSessions
+from broker_engine.server.replication import Replication
 from broker_engine.server.scrubber import Scrubber
 from broker_engine.server.session import Session
 from broker_engine.server.supervisor import Supervisor
@@ -92,6 +94,7 @@ class Broker:
         self.usage = Usage()
         self.budget = ByteBudget(max(IN_FLIGHT_BYTES_MAX, config.socket_request_max_bytes))
         self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots, self.randomness)
+        self.replica_sessions = ReplicaSessions(self.randomness)
         self._doors = Doors(config, self.surroundings, self.counters)
         self._data_dir = DataDir(data_dir, self.surroundings.open_store)
         self._stop_requested = asyncio.Event()
@@ -255,6 +258,7 @@ class Broker:
         if hasattr(self.metadata, "wait_for_offset"):
             await self.metadata.wait_for_offset(self.lifecycle.epoch + 1)
         await asyncio.to_thread(tidy, self._data_dir.files, self.image, self.randomness)
+        self.replication.start()
         await self._open_partitions()
         self.lifecycle.ask_to_serve()
         await self.lifecycle.is_unfenced.wait()
@@ -279,7 +283,11 @@ class Broker:
         self.flush: FlushManager[FlushJob] = FlushManager(
             self.clock, self.fail, crowd=crowd_flush(files, self.config.log_flush_syncfs)
         )
-        saved = SavedOffsets(read_checkpoint(files, RECOVERY_POINTS), read_checkpoint(files, LOG_STARTS))
+        saved = SavedOffsets(
+            read_checkpoint(files, RECOVERY_POINTS),
+            read_checkpoint(files, LOG_STARTS),
+            read_checkpoint(files, HIGH_WATERMARKS),
+        )
         self.partitions = Partitions(
             node_id=self.node_id,
             files=files,
@@ -324,6 +332,15 @@ class Broker:
         self.log_starts = LogStarts(self.partitions, files)
         self._upkeep = Upkeep(self.partitions, self.log_starts, files, self.config, self.clock)
         self.partitions.after_removal = self._upkeep.write_recovery_points
+        self.replication = Replication(
+            config=self.config,
+            clock=self.clock,
+            partitions=self.partitions,
+            peers=self.peers,
+            controller=self.controller,
+            broker_epoch=lambda: self.broker_epoch,
+            lower_points=self._upkeep.write_recovery_points,
+        )
         make_pacer = partial(Pacer, sleep=self.surroundings.sleep_in_thread)
         self._scrubber = Scrubber(self.partitions, make_pacer=make_pacer)
         backoff_ms = self.config.log_cleaner_backoff_ms
@@ -371,6 +388,7 @@ class Broker:
         self.password_threads.shutdown(wait=False)
         if self.has_joined:
             await self.controller_loop.stop()
+            await self.replication.stop()
             await self._close_logs()
         if hasattr(self, "peers"):
             await self.peers.close()

@@ -121,6 +121,8 @@ async def begin_anew(local: LocalPartition, core: FollowerCore, start_offset: in
 async def _cut(
     local: LocalPartition, core: FollowerCore, offset: int, lower_points: LowerPoints, *, is_anew: bool
 ) -> None:
+    if local.following is not core:
+        return  # another term has begun: its leader says what to cut
     assert local.busy is None, "one cut at a time"
     local.busy = asyncio.get_running_loop().create_future()
     try:

@@ -38,6 +38,10 @@ class Supervisor:
         self.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    async def join(self) -> None:
+        """Wait until all have ended by themselves."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
     def _on_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.pop(task, None)
         if not task.cancelled() and (error := task.exception()) is not None:

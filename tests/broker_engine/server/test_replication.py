@@ -1,0 +1,160 @@
+"""Replicas that follow one another: what is acked is on all of them, and nothing else stays."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from broker_engine.errors import BrokerError, ErrorCode
+from broker_engine.log.memory_files import MemoryFiles
+from tests.broker_engine.server.replicas import Cluster, Node, led_by
+
+
+@pytest_asyncio.fixture(params=["fsync", "page-cache"])
+async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
+    made = Cluster(topic={"ack.durability": request.param, "min.insync.replicas": "2"})
+    await made.start(1, 2, 3, state=led_by(1, (1, 2, 3)))
+    yield made
+    await made.stop()
+
+
+def ends(cluster: Cluster) -> list[int]:
+    return [node.local.core.log_end_offset for node in cluster.nodes.values()]
+
+
+async def test_what_is_acked_is_on_all_in_sync_replicas(cluster: Cluster) -> None:
+    for number in range(20):
+        assert await cluster.nodes[1].append(b"%d" % number) is ErrorCode.NONE
+        assert ends(cluster) == [number + 1] * 3
+    assert cluster.nodes[1].stored() == cluster.nodes[2].stored() == cluster.nodes[3].stored()
+    if cluster.topic_configs["ack.durability"] == "fsync":
+        assert [node.local.log.durable_end_offset for node in cluster.nodes.values()] == [20] * 3
+
+
+async def test_followers_learn_the_high_watermark(cluster: Cluster) -> None:
+    await cluster.nodes[1].append(b"a")
+    await cluster.until(lambda: cluster.nodes[2].local.high_watermark == 1)
+
+
+async def test_a_silent_follower_leaves_the_isr_and_comes_back(cluster: Cluster) -> None:
+    cluster.cut_links.append((1, 3))
+    assert await cluster.nodes[1].append(b"a") is ErrorCode.NONE
+    assert cluster.state.isr == (1, 2)
+    cluster.cut_links.clear()
+    await cluster.until(lambda: set(cluster.state.isr) == {1, 2, 3})
+    assert ends(cluster) == [1, 1, 1]
+
+
+async def test_below_min_insync_producers_are_told_before_and_after(cluster: Cluster) -> None:
+    cluster.cut_links += [(1, 2), (1, 3)]
+    assert await cluster.nodes[1].append(b"a") is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    assert cluster.state.isr == (1,)
+    with pytest.raises(BrokerError) as raised:
+        await cluster.nodes[1].append(b"b")
+    assert raised.value.code is ErrorCode.NOT_ENOUGH_REPLICAS
+    assert cluster.nodes[1].local.high_watermark == 0
+    cluster.cut_links.clear()
+    await cluster.until(lambda: len(cluster.state.isr) == 3)
+    assert await cluster.nodes[1].append(b"c") is ErrorCode.NONE
+    assert ends(cluster) == [2, 2, 2]
+
+
+async def test_a_new_leader_has_what_was_acked_and_the_old_ones_own_tail_is_cut(cluster: Cluster) -> None:
+    assert await cluster.nodes[1].append(b"acked") is ErrorCode.NONE
+    cluster.cut_links += [(1, 2), (1, 3)]
+    await cluster.nodes[1].append(b"nobody", b"has", b"these", acks=1)
+    await cluster.elect(2, (2, 3), only=(2, 3))
+    assert await cluster.nodes[2].append(b"next") is ErrorCode.NONE
+    assert ends(cluster) == [4, 2, 2]
+    cluster.cut_links.clear()
+    await cluster.nodes[1].show(cluster.image)
+    await cluster.until(lambda: set(cluster.state.isr) == {1, 2, 3})
+    assert cluster.nodes[1].stored() == cluster.nodes[2].stored() == cluster.nodes[3].stored()
+    assert cluster.nodes[1].local.log.epochs.entries == cluster.nodes[2].local.log.epochs.entries
+
+
+async def test_the_new_leader_knows_a_resend(cluster: Cluster) -> None:
+    await cluster.nodes[1].append(b"a", b"b", producer_id=9, producer_epoch=0, base_sequence=0)
+    await cluster.elect(3, (2, 3))
+    await cluster.nodes[3].append(b"a", b"b", producer_id=9, producer_epoch=0, base_sequence=0)
+    assert ends(cluster)[2] == 2
+    await cluster.nodes[3].append(b"c", producer_id=9, producer_epoch=0, base_sequence=2)
+    assert ends(cluster)[2] == 3
+
+
+async def test_what_was_cut_off_is_no_resend(cluster: Cluster) -> None:
+    await cluster.nodes[1].append(b"a", producer_id=9, producer_epoch=0, base_sequence=0)
+    cluster.cut_links += [(1, 2), (1, 3)]
+    await cluster.nodes[1].append(b"b", acks=1, producer_id=9, producer_epoch=0, base_sequence=1)
+    await cluster.elect(2, (2, 3), only=(2, 3))
+    cluster.cut_links.clear()
+    await cluster.nodes[1].show(cluster.image)
+    await cluster.until(lambda: set(cluster.state.isr) == {1, 2, 3})
+    await cluster.elect(1, (1, 2, 3))
+    assert await cluster.nodes[1].append(b"b", producer_id=9, producer_epoch=0, base_sequence=1) is ErrorCode.NONE
+    assert ends(cluster) == [2, 2, 2]
+
+
+async def test_waiting_producers_of_a_leader_that_lost_its_role_look_elsewhere(cluster: Cluster) -> None:
+    cluster.cut_links += [(1, 2), (1, 3)]
+    waiting = asyncio.ensure_future(cluster.nodes[1].append(b"a"))
+    await cluster.until(lambda: ends(cluster)[0] == 1)
+    await cluster.elect(2, (2, 3))
+    assert await waiting is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    with pytest.raises(BrokerError) as raised:
+        await cluster.nodes[1].append(b"b")
+    assert raised.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+async def test_a_leader_of_a_new_term_says_its_end_only_once_followers_have_come(cluster: Cluster) -> None:
+    await cluster.nodes[1].append(b"a")
+    cluster.cut_links += [(2, 3), (1, 2)]
+    await cluster.elect(2, (1, 2, 3))
+    assert not cluster.nodes[2].local.knows_latest_offset
+    cluster.cut_links.clear()
+    await cluster.until(lambda: cluster.nodes[2].local.knows_latest_offset)
+
+
+async def test_a_restarted_follower_goes_on_from_its_log(cluster: Cluster) -> None:
+    for number in range(5):
+        await cluster.nodes[1].append(b"%d" % number)
+    await cluster.restart(2)
+    assert cluster.nodes[2].local.core.log_end_offset == 5
+    assert await cluster.nodes[1].append(b"next") is ErrorCode.NONE
+    assert ends(cluster) == [6, 6, 6]
+
+
+async def test_a_follower_whose_log_is_all_before_the_leaders_begins_anew(cluster: Cluster) -> None:
+    for number in range(5):
+        await cluster.nodes[1].append(b"%d" % number)
+    cluster.cut_links.append((1, 3))
+    for number in range(5):
+        await cluster.nodes[1].append(b"%d" % number)
+    leader = cluster.nodes[1].local
+    leader.log.roll()
+    leader.delete_records_before(leader.high_watermark)
+    assert await cluster.nodes[1].append(b"last") is ErrorCode.NONE
+    cluster.cut_links.clear()
+    await cluster.until(lambda: set(cluster.state.isr) == {1, 2, 3})
+    follower = cluster.nodes[3].local
+    assert (follower.log.log_start_offset, follower.core.log_end_offset) == (10, 11)
+    await cluster.until(lambda: cluster.nodes[2].local.log_start_offset == 10)
+
+
+async def test_a_replica_that_a_reassignment_adds_catches_up_and_one_that_it_removes_is_gone(cluster: Cluster) -> None:
+    for number in range(5):
+        await cluster.nodes[1].append(b"%d" % number)
+    cluster.nodes[4] = Node(cluster, 4, MemoryFiles())
+    brokers = {**cluster.image.brokers, 4: dataclasses.replace(cluster.image.brokers[3], id=4)}
+    cluster.image = dataclasses.replace(cluster.image, brokers=brokers)
+    await cluster.set(dataclasses.replace(cluster.state, replicas=(1, 2, 3, 4), partition_epoch=9))
+    await cluster.until(lambda: set(cluster.state.isr) == {1, 2, 3, 4})
+    await cluster.set(dataclasses.replace(cluster.state, replicas=(1, 2, 4), isr=(1, 2, 4), partition_epoch=19))
+    assert len(cluster.nodes[3].partitions) == 0
+    assert not cluster.nodes[3].files.exists("orders-0/00000000000000000000.log")
+    assert await cluster.nodes[1].append(b"more") is ErrorCode.NONE
+    assert cluster.nodes[4].local.core.log_end_offset == 6
