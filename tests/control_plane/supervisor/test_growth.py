@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 from control_plane.engine.cluster import PartitionName
 from control_plane.engine.factory import engine_in_place
 from control_plane.supervisor import growth
-from control_plane.supervisor.management.commands.up import count_brokers
+from control_plane.supervisor.management.commands.up import BROKERS_DEFAULT, count_brokers
 from control_plane.supervisor.plan import UpOptions
 from control_plane.supervisor.progress import Progress
 from control_plane.supervisor.watch import Supervisor
@@ -76,8 +76,8 @@ def test_two_brokers_give_two_copies(tmp_path: Path) -> None:
     assert cluster.replicas == {ORDERS: (1, 2)}
 
 
-def test_there_are_three_brokers_unless_more_are_there_or_asked_for(tmp_path: Path) -> None:
-    assert count_brokers(tmp_path, None) == 3
+def test_there_are_as_many_brokers_as_usual_unless_more_are_there_or_asked_for(tmp_path: Path) -> None:
+    assert count_brokers(tmp_path, None) == BROKERS_DEFAULT
     assert count_brokers(tmp_path, 1) == 1
     assert count_brokers(home_of(tmp_path, 1, 2, 3, 4, 5), None) == 5
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from control_plane.supervisor.management.commands.up import BROKERS_DEFAULT
 from tests.control_plane.supervisor.running import (
     REPOSITORY,
     START_TIMEOUT_S,
@@ -53,7 +54,7 @@ def run_shell(command: str) -> str:
 def test_it_says_where_to_go_and_shows_progress(up: Up) -> None:
     assert f"Dashboard   http://127.0.0.1:{up.http_port}" in up.output
     assert "demo@highwater.local" in up.output
-    brokers = [f"starting broker-{number}" for number in (1, 2, 3)]
+    brokers = [f"starting broker-{number}" for number in range(1, BROKERS_DEFAULT + 1)]
     for step in ("database", *brokers, "tenants and keys", "starting web", "starting worker", "starting beat"):
         assert re.search(rf"{step}: ok \(\d+\.\d s\)", up.output), step
 
@@ -100,7 +101,8 @@ def test_ctrl_c_stops_all_and_a_second_start_finds_its_data(up: Up) -> None:
     offset = answer.json()["results"][0]["offset"]
     assert up.stop(signal.SIGINT) == 0, up.output
     stops = re.findall(r"stopping ([\w-]+): ok", up.output)
-    assert stops == ["web", "worker", "beat", "broker-1", "broker-2", "broker-3"]
+    brokers = [f"broker-{number}" for number in range(1, BROKERS_DEFAULT + 1)]
+    assert stops == ["web", "worker", "beat", *brokers]
     assert not any(child.is_running() for child in children)
 
     started_s = time.monotonic()
