@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from uuid import UUID
 
 from broker_engine.errors import BrokerError, ErrorCode
@@ -91,6 +92,7 @@ class _Plan:
         self._allowed = {broker.id: broker for broker in allowed}
         self._rows: list[_Row] = []
         self._load: Counter[int] = Counter({broker.id: 0 for broker in allowed})
+        self._looked_at: dict[tuple[int, int], int] = {}
 
     def take(self, topic: TopicImage, index: int, before: tuple[int, ...], factor: int) -> None:
         if factor > len(self._allowed):
@@ -131,17 +133,23 @@ class _Plan:
         return sorted(rows, key=lambda row: (broker in row.before, row.after[0] == broker))
 
     def _hand_over(self, held: list[_Row], donor: int, receiver: int) -> _Row | None:
-        """The first that the receiver can take without crowding a rack or host."""
-        for position, row in enumerate(held):
-            others = [broker for broker in row.after if broker != donor]
-            if receiver in others or self._crowd(others, receiver) > self._crowd(others, donor):
-                continue
-            del held[position]
-            row.after[row.after.index(donor)] = receiver
-            self._load[donor] -= 1
-            self._load[receiver] += 1
-            return row
+        """The first that the receiver can take without crowding a rack or host, from where the last search ended."""
+        start = self._looked_at.get((donor, receiver), 0)
+        for position in chain(range(start, len(held)), range(start)):
+            row = held[position]
+            if donor in row.after and self._may_take(row, donor, receiver):
+                row.after[row.after.index(donor)] = receiver
+                self._load[donor] -= 1
+                self._load[receiver] += 1
+                self._looked_at[donor, receiver] = position + 1
+                return row
         return None
+
+    def _may_take(self, row: _Row, donor: int, receiver: int) -> bool:
+        if receiver in row.after:
+            return False
+        others = [broker for broker in row.after if broker != donor]
+        return self._crowd(others, receiver) <= self._crowd(others, donor)
 
     def _crowd(self, chosen: Sequence[int], broker_id: int) -> tuple[int, int]:
         """How many of `chosen` share the rack, and the host, of this broker."""
