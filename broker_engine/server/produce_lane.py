@@ -129,6 +129,7 @@ class ProduceLane:
             broker.image is self._image
             and self._sasl.principal is self._principal
             and not broker.disk_floor.is_low
+            and not broker.is_self_fenced
             and self._sasl.may_go_on(broker.clock.monotonic_ms())
         )
 
