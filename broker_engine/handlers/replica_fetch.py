@@ -173,10 +173,15 @@ def _answer(
         if target.diverging is not None:
             return _data(target, core, diverging=target.diverging), 0
         asked = target.asked
-        if not target.has_sent and asked.fetch_offset < core.log_end_offset and (left_bytes or at_least_one):
+        has_more = not target.has_sent and asked.fetch_offset < core.log_end_offset and (left_bytes or at_least_one)
+        is_throttled = bool(local.throttled_serving.values) and _is_throttled(target, local, core)
+        limit = call.broker.replication.serving_limit
+        if has_more and not (is_throttled and limit.wait_ms()):
             bytes_max = min(asked.partition_max_bytes, left_bytes)
             read = local.read_for_replica(asked.fetch_offset, bytes_max=bytes_max, at_least_one=at_least_one)
             if read.size_bytes:
+                if is_throttled:
+                    limit.note(read.size_bytes)
                 data = _data(target, core)
                 data.records = read.ranges
                 return data, read.size_bytes
@@ -184,6 +189,11 @@ def _answer(
         return _failure(target, error), 0
     is_told = target.told_high_watermark == core.high_watermark and target.told_log_start == core.log_start_offset
     return (None if is_told else _data(target, core)), 0
+
+
+def _is_throttled(target: ReplicaTarget, local: LocalPartition, core: PartitionCore) -> bool:
+    broker_id = target.session.broker_id
+    return broker_id not in core.isr and local.throttled_serving.holds(target.key[1], broker_id)
 
 
 def _has_more(target: ReplicaTarget) -> bool:

@@ -40,6 +40,7 @@ from broker_engine.records.batch import check_produced, parse_header
 from broker_engine.records.recompress import as_stored
 from broker_engine.server.acks import OnAcked
 from broker_engine.server.fetch_waiter import FetchWaiter
+from broker_engine.server.replication_throttle import ThrottledReplicas
 from broker_engine.server.topic_settings import log_config, produce_limits
 
 UP_TO_HIGH_WATERMARK = -1
@@ -140,6 +141,8 @@ class LocalPartition:
         self._limits = produce_limits(config)
         self._flush_messages = config.flush_messages
         self._flush_ms = config.flush_ms
+        self.throttled_serving = ThrottledReplicas(config.leader_replication_throttled_replicas)
+        self.throttled_fetching = ThrottledReplicas(config.follower_replication_throttled_replicas)
         has_rules = min(config.flush_messages, config.flush_ms) < LONG_MAX
         self._has_flush_rules = has_rules and config.ack_durability != AckDurability.FSYNC.value
 

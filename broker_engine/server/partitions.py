@@ -19,6 +19,7 @@ from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log.files import Files
 from broker_engine.log.replica_log import ReplicaLog
 from broker_engine.metadata.image import EMPTY_IMAGE, MetadataImage, PartitionImage, TopicImage
+from broker_engine.metadata.parts import RECOVERING
 from broker_engine.names import deleted_directory, directory, stray_directory
 from broker_engine.partition.core import IsrProposal
 from broker_engine.server.checkpoints import TopicPartition
@@ -129,7 +130,15 @@ class Partitions:
         await local.settled()
         if follow_image(local, state, self._roles):
             log.debug("%s-%d: epoch %d, led by %d", local.name, local.index, state.leader_epoch, state.leader)
+            if local.is_leader and state.leader_recovery_state == RECOVERING:
+                text = "%s-%d is led here from %d on by an unclean election: committed records may be lost"
+                log.warning(text, local.name, local.index, local.log.log_end_offset)
             self.on_role(local)
+
+    def broker_setting(self, name: str, default: int) -> int:
+        """A number that may be changed while the broker runs: its own, else every broker's."""
+        own, all_brokers = (self._image.broker_configs.get(key, {}) for key in (str(self._node_id), ""))
+        return int(own.get(name, all_brokers.get(name, default)))
 
     def _is_eligible(self, broker_id: int, broker_epoch: int) -> bool:
         """May this life of a broker be in sync?"""

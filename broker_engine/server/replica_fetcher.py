@@ -32,6 +32,7 @@ from broker_engine.server.following import (
     take_records,
 )
 from broker_engine.server.local_partition import LocalPartition
+from broker_engine.server.replication_throttle import RateLimit
 from broker_engine.server.supervisor import Supervisor
 from broker_engine.wire.messages.fetch import (
     FetchPartition,
@@ -82,6 +83,8 @@ class FetcherParts:
     lower_points: LowerPoints
     cuts: Supervisor
     """Cuts are waited for when the broker stops, not cancelled."""
+    limit: RateLimit
+    """For throttled replicas."""
 
 
 class Followed:
@@ -313,9 +316,21 @@ class ReplicaFetcher:
             self._parts.cuts.spawn(asyncio.to_thread(_remove, deleted), "remove segments")
         if data.records:
             self._pending[key] = None
+            if local.throttled_fetching.values:
+                self._throttle(key, followed, core, len(data.records))
             if core.is_flush_due:
                 self._unflushed_count += 1
                 local.when_durable(core.log_end_offset, lambda code: self._on_flushed(key))
+
+    def _throttle(self, key: Key, followed: Followed, core: FollowerCore, size_bytes: int) -> None:
+        own_id, limit = self._parts.node_id, self._parts.limit
+        if own_id in core.isr or not followed.local.throttled_fetching.holds(key[1], own_id):
+            return
+        limit.note(size_bytes)
+        wait_ms = limit.wait_ms()
+        if wait_ms > 0:
+            self._forgotten[key] = None
+            self._leave_alone(key, followed, wait_ms)
 
     def _on_flushed(self, key: Key) -> None:
         self._unflushed_count -= 1
@@ -333,15 +348,18 @@ class ReplicaFetcher:
 
     def _retry_later(self, key: Key, followed: Followed) -> None:
         """Soon at first: after an election the leader may only have to hear of it."""
-        followed.sent = None
         followed.failure_count += 1
+        self._leave_alone(key, followed, self._backoff_ms(followed.failure_count))
+
+    def _leave_alone(self, key: Key, followed: Followed, wait_ms: int) -> None:
+        followed.sent = None
         followed.cancel_retry()
-        wait_s = self._backoff_ms(followed.failure_count) / 1000
-        followed.retry = asyncio.get_running_loop().call_later(wait_s, self._retry, key, followed)
+        followed.retry = asyncio.get_running_loop().call_later(wait_ms / 1000, self._retry, key, followed)
 
     def _retry(self, key: Key, followed: Followed) -> None:
         followed.retry = None
         if self._followed.get(key) is followed:
+            self._forgotten.pop(key, None)
             self._note_news(key)
 
     def _cut(self, key: Key, followed: Followed, cutting: Coroutine[Any, Any, None]) -> None:

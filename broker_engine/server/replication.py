@@ -13,6 +13,7 @@ from broker_engine.server.isr_proposals import Controller, IsrProposals
 from broker_engine.server.local_partition import LocalPartition
 from broker_engine.server.partitions import Partitions
 from broker_engine.server.replica_fetcher import Asker, FetcherParts, ReplicaFetcher
+from broker_engine.server.replication_throttle import RateLimit
 from broker_engine.server.supervisor import Supervisor
 
 _TICK_PART = 6
@@ -45,13 +46,18 @@ class Replication:
             config=config,
             lower_points=lower_points,
             cuts=Supervisor(),
+            limit=self._limit("follower.replication.throttled.rate", config.follower_replication_throttled_rate),
         )
+        self.serving_limit = self._limit("leader.replication.throttled.rate", config.leader_replication_throttled_rate)
         self._fetchers: dict[tuple[int, int], ReplicaFetcher] = {}
         self._fetcher_of: dict[LocalPartition, ReplicaFetcher] = {}
         self._is_stopped = False
         self._proposals = IsrProposals(config.node_id, controller, broker_epoch)
         partitions.on_role = self._on_role
         partitions.propose_isr = self._proposals.propose
+
+    def _limit(self, name: str, default: int) -> RateLimit:
+        return RateLimit(lambda: self._partitions.broker_setting(name, default), self._clock)
 
     def start(self) -> None:
         self._tasks.keep_running(self._proposals.run, "ISR proposals")

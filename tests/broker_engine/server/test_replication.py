@@ -158,3 +158,20 @@ async def test_a_replica_that_a_reassignment_adds_catches_up_and_one_that_it_rem
     assert not cluster.nodes[3].files.exists("orders-0/00000000000000000000.log")
     assert await cluster.nodes[1].append(b"more") is ErrorCode.NONE
     assert cluster.nodes[4].local.core.log_end_offset == 6
+
+
+@pytest.mark.parametrize("side", ["leader", "follower"])
+async def test_a_throttled_replica_that_is_not_in_sync_catches_up_at_its_rate(side: str) -> None:
+    made = Cluster(
+        topic={"ack.durability": "page-cache", f"{side}.replication.throttled.replicas": "0:3"},
+        settings={f"{side}.replication.throttled.rate": "20000", "replica.fetch.max.bytes": "2000"},
+    )
+    await made.start(1, 2, 3, state=led_by(1, (1, 2, 3), isr=(1, 2)))
+    made.cut_links.append((1, 3))
+    for _ in range(10):
+        assert await made.nodes[1].append(b"x" * 1000) is ErrorCode.NONE
+    began_s = asyncio.get_running_loop().time()
+    made.cut_links.clear()
+    await made.until(lambda: set(made.state.isr) == {1, 2, 3})
+    assert asyncio.get_running_loop().time() - began_s > 0.3
+    await made.stop()
