@@ -171,8 +171,14 @@ def _check_settable(resource: Resource, name: str, value: str | None) -> None:
         check_topic_config(name, value)
         return
     row = BROKER_CONFIGS.get(name)
-    if row is not None and not row.dynamic:
+    if row is None or value is None:
+        return
+    if not row.dynamic:
         raise invalid_request(f"{name} cannot be changed while the broker runs: set it in its config and restart it.")
+    try:
+        row.parse(value)
+    except ValueError as error:
+        raise BrokerError(ErrorCode.INVALID_CONFIG, str(error)) from None
 
 
 def _differences(resource: Resource, before: Overrides, after: Overrides) -> list[ConfigRecord]:

@@ -57,6 +57,9 @@ def test_append_and_subtract_work_on_lists_and_start_from_the_default() -> None:
     assert change(image, TOPIC, ConfigChange("cleanup.policy", SUBTRACT, "compact"))[1] == {"cleanup.policy": "delete"}
 
 
+THROTTLE = "leader.replication.throttled.rate"
+
+
 @pytest.mark.parametrize(
     ("resource", "changes", "code"),
     [
@@ -73,6 +76,8 @@ def test_append_and_subtract_work_on_lists_and_start_from_the_default() -> None:
         (Resource(2, root("")), [ConfigChange("retention.ms", SET, "1")], ErrorCode.INVALID_REQUEST),
         (Resource(4, root("1")), [ConfigChange("num.partitions", SET, "3")], ErrorCode.INVALID_REQUEST),
         (Resource(4, root("1")), [ConfigChange("some.plugin", SET, "3")], ErrorCode.NONE),
+        (Resource(4, root("1")), [ConfigChange(THROTTLE, SET, "3")], ErrorCode.NONE),
+        (Resource(4, root("1")), [ConfigChange(THROTTLE, SET, "fast")], ErrorCode.INVALID_CONFIG),
         (Resource(4, root("9")), [ConfigChange("some.plugin", SET, "3")], ErrorCode.INVALID_REQUEST),
         (Resource(4, root("x")), [ConfigChange("some.plugin", SET, "3")], ErrorCode.INVALID_REQUEST),
         (Resource(4, demo("1")), [ConfigChange("some.plugin", SET, "3")], ErrorCode.INVALID_REQUEST),
