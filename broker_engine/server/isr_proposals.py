@@ -99,7 +99,6 @@ class IsrProposals:
             partition_index=index,
             leader_epoch=proposal.leader_epoch,
             partition_epoch=proposal.partition_epoch,
-            new_isr=list(proposal.isr),
             new_isr_with_epochs=members,
         )
 
