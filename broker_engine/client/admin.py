@@ -120,6 +120,8 @@ class Admin(TenantsAdmin, ClusterAdmin):
 
     async def metadata_of(self, node: int, topics: Iterable[str] | None = None) -> ClusterView:
         """One broker's own view: of these topics, or of all. Topics that it does not know are left out."""
+        if node not in self._client.metadata.brokers:
+            await self._client.refresh_brokers()  # it may have come after us
         response = await self._client.ask(node, _metadata_request(topics), MetadataResponse)
         return cluster_view(response, self._client.clock.monotonic_ms())
 

@@ -319,17 +319,20 @@ async def _poll(is_true: Callable[[], Awaitable[bool]]) -> None:
 
 async def _is_shown(admin: Admin, topic: str, partitions: int) -> bool:
     """Whether each live broker's own metadata shows that many partitions, every one with a leader."""
-    brokers = (await admin.describe_cluster()).brokers
-    for broker in brokers:
-        try:
-            view = (await admin.metadata_of(broker, [topic])).topics.get(topic)
-        except KafkaError as error:
-            if not error.retriable:
-                raise
-            return False  # it may just have died: the next look asks anew which brokers are live
-        if (0 if view is None else len(view.led)) != partitions:
-            return False
-    return bool(brokers)
+    brokers = sorted((await admin.describe_cluster()).brokers)
+    shown = await asyncio.gather(*(_led_count(admin, broker, topic) for broker in brokers))
+    return bool(brokers) and all(count == partitions for count in shown)
+
+
+async def _led_count(admin: Admin, broker: int, topic: str) -> int | None:
+    """None: it does not answer. It may just have died, and the next look asks anew which brokers are live."""
+    try:
+        view = (await admin.metadata_of(broker, [topic])).topics.get(topic)
+    except KafkaError as error:
+        if not error.retriable:
+            raise
+        return None
+    return 0 if view is None else len(view.led)
 
 
 def _credential_view(one: engine.DescribedCredential) -> CredentialView:
