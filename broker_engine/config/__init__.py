@@ -1,7 +1,13 @@
 """Every config once: name, type, default, bounds and a sentence. Start at README.md."""
 
 from broker_engine.config.broker import BROKER_CONFIGS, BrokerConfig
-from broker_engine.config.describe import ConfigRow, ConfigSynonym, describe_broker, describe_topic
+from broker_engine.config.describe import (
+    ConfigRow,
+    ConfigSynonym,
+    describe_broker,
+    describe_cluster_wide,
+    describe_topic,
+)
 from broker_engine.config.knobs import ConfigError, ConfigSource, ConfigType
 from broker_engine.config.listeners import Endpoint, SecurityProtocol, parse_endpoint
 from broker_engine.config.properties import parse_properties
@@ -20,6 +26,7 @@ __all__ = [
     "SecurityProtocol",
     "TopicConfig",
     "describe_broker",
+    "describe_cluster_wide",
     "describe_topic",
     "parse_endpoint",
     "parse_properties",

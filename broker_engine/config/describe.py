@@ -9,6 +9,8 @@ from broker_engine.config.broker import BROKER_CONFIGS, BrokerConfig
 from broker_engine.config.knobs import ConfigSource, ConfigType, ConfigValue, Knob, format_value
 from broker_engine.config.topic import TOPIC_CONFIGS, default_min_insync
 
+NO_OVERRIDES: Mapping[str, str] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class ConfigSynonym:
@@ -47,9 +49,22 @@ def describe_topic(
     return [_topic_row(row, overrides, broker, replication_factor) for row in rows]
 
 
-def describe_broker(broker: BrokerConfig, *, keys: Collection[str] | None = None) -> list[ConfigRow]:
+def describe_broker(
+    broker: BrokerConfig,
+    *,
+    own: Mapping[str, str] = NO_OVERRIDES,
+    cluster_wide: Mapping[str, str] = NO_OVERRIDES,
+    keys: Collection[str] | None = None,
+) -> list[ConfigRow]:
+    """`own` and `cluster_wide`: what was changed while it runs, for this broker and for all."""
     rows = [row for row in sorted(BROKER_CONFIGS.values(), key=lambda row: row.name) if not keys or row.name in keys]
-    return [_broker_row(row, broker) for row in rows]
+    return [_broker_row(row, broker, own, cluster_wide) for row in rows]
+
+
+def describe_cluster_wide(overrides: Mapping[str, str], *, keys: Collection[str] | None = None) -> list[ConfigRow]:
+    """The default of all brokers holds only what was set there."""
+    rows = [BROKER_CONFIGS[name] for name in sorted(overrides) if name in BROKER_CONFIGS and (not keys or name in keys)]
+    return [_row(row, [_dynamic(row, overrides, cluster_wide=True)], read_only=False) for row in rows]
 
 
 def _topic_row(row: Knob, overrides: Mapping[str, str], broker: BrokerConfig, replication_factor: int) -> ConfigRow:
@@ -82,9 +97,20 @@ def _default_synonym(row: Knob, replication_factor: int) -> ConfigSynonym:
     return ConfigSynonym(name, format_value(value), ConfigSource.DEFAULT_CONFIG)
 
 
-def _broker_row(row: Knob, broker: BrokerConfig) -> ConfigRow:
+def _broker_row(row: Knob, broker: BrokerConfig, own: Mapping[str, str], cluster_wide: Mapping[str, str]) -> ConfigRow:
+    synonyms = []
+    if row.name in own:
+        synonyms.append(_dynamic(row, own, cluster_wide=False))
+    if row.name in cluster_wide:
+        synonyms.append(_dynamic(row, cluster_wide, cluster_wide=True))
     value = None if row.is_sensitive else format_value(broker.values[row.name])
-    return _row(row, [ConfigSynonym(row.name, value, broker.source(row.name))], read_only=not row.dynamic)
+    synonyms.append(ConfigSynonym(row.name, value, broker.source(row.name)))
+    return _row(row, synonyms, read_only=not row.dynamic)
+
+
+def _dynamic(row: Knob, overrides: Mapping[str, str], *, cluster_wide: bool) -> ConfigSynonym:
+    source = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG if cluster_wide else ConfigSource.DYNAMIC_BROKER_CONFIG
+    return ConfigSynonym(row.name, format_value(row.parse(overrides[row.name])), source)
 
 
 def _row(row: Knob, synonyms: list[ConfigSynonym], *, read_only: bool) -> ConfigRow:

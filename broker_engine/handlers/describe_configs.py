@@ -1,10 +1,11 @@
-"""DescribeConfigs (key 32), versions 1-4, of topics and of this broker. Left out: groups, client metrics, broker
-loggers.
+"""DescribeConfigs (key 32), versions 1-4, of topics, of this broker, and of what was set for all brokers ("").
+
+Left out: groups, client metrics, broker loggers.
 """
 
 from __future__ import annotations
 
-from broker_engine.config import ConfigRow, describe_broker, describe_topic
+from broker_engine.config import ConfigRow, describe_broker, describe_cluster_wide, describe_topic
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.api import Api, Call, Scope
 from broker_engine.handlers.config_resources import resource_of
@@ -51,10 +52,19 @@ def _rows(asked: DescribeConfigsResource, call: Call) -> list[ConfigRow]:
         factor = topic.replication_factor
         return describe_topic(topic.configs, config, replication_factor=factor, keys=asked.configuration_keys)
     if resource.type == RESOURCE_BROKER:
-        if asked.resource_name != str(call.broker.node_id):
-            raise BrokerError(ErrorCode.INVALID_REQUEST, f"this broker's id is {call.broker.node_id}: ask that one")
-        return describe_broker(config, keys=asked.configuration_keys)
+        return _broker_rows(asked, call)
     raise BrokerError(ErrorCode.INVALID_REQUEST, f"resource type {asked.resource_type} has no configs here")
+
+
+def _broker_rows(asked: DescribeConfigsResource, call: Call) -> list[ConfigRow]:
+    broker, changed = call.broker, call.broker.image.broker_configs
+    cluster_wide = changed.get("", {})
+    if not asked.resource_name:
+        return describe_cluster_wide(cluster_wide, keys=asked.configuration_keys)
+    if asked.resource_name != str(broker.node_id):
+        raise BrokerError(ErrorCode.INVALID_REQUEST, f"this broker's id is {broker.node_id}: ask that one")
+    own = changed.get(asked.resource_name, {})
+    return describe_broker(broker.config, own=own, cluster_wide=cluster_wide, keys=asked.configuration_keys)
 
 
 def _result(row: ConfigRow, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:

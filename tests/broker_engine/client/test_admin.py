@@ -15,11 +15,13 @@ from broker_engine.client import (
     ConfigChange,
     ConfigOperation,
     ConfigResource,
+    ConfigSource,
     Credential,
     KafkaError,
     NewTopic,
     PlainCredentials,
     Producer,
+    ResourceType,
     Tenant,
     Timestamp,
     TopicPartition,
@@ -177,3 +179,24 @@ def test_a_secret_is_kept_only_as_verifiers() -> None:
     assert verify_plain(sha_512, secret)
     assert not verify_plain(sha_256, new_secret())
     assert secret not in repr(sha_256)
+
+
+async def test_what_is_set_for_all_brokers_is_shown_as_such_and_can_be_unset(client: Client) -> None:
+    admin, name = Admin(client), "follower.replication.throttled.rate"
+    everywhere, one = ConfigResource(ResourceType.BROKER, ""), ConfigResource.broker(1)
+
+    async def shown(resource: ConfigResource) -> dict[str, tuple[str | None, int]]:
+        entries = raise_errors(await admin.describe_configs([resource], names=[name]))[resource]
+        return {entry.name: (entry.value, entry.source) for entry in entries.values()}
+
+    assert await shown(everywhere) == {}
+    raise_errors(await admin.incremental_alter_configs({everywhere: [ConfigChange(name, "5000")]}))
+    assert await shown(everywhere) == {name: ("5000", ConfigSource.DYNAMIC_DEFAULT_BROKER)}
+    assert await shown(one) == {name: ("5000", ConfigSource.DYNAMIC_DEFAULT_BROKER)}
+    raise_errors(await admin.incremental_alter_configs({one: [ConfigChange(name, "7000")]}))
+    assert await shown(one) == {name: ("7000", ConfigSource.DYNAMIC_BROKER)}
+    for resource in (everywhere, one):
+        unset = ConfigChange(name, None, ConfigOperation.DELETE)
+        raise_errors(await admin.incremental_alter_configs({resource: [unset]}))
+    assert await shown(everywhere) == {}
+    assert (await shown(one))[name][1] == ConfigSource.DEFAULT
