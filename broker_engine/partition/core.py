@@ -203,15 +203,28 @@ class PartitionCore(ReplicaCore):
         return effects
 
     def on_tick(self, now_ms: int) -> list[Effect]:
-        """From time to time: whoever has not kept up leaves the ISR."""
+        """From time to time: whoever has not kept up leaves the ISR, and who could not join with its fetch joins now.
+
+        A follower of an idle partition fetches it once: another proposal may have been under way, or the image that
+        says that it is unfenced.
+        """
         self._latest_ms = max(self._latest_ms, now_ms)
         for follower in self._followers.values():
             if follower.end_offset >= self.log_end_offset:
                 follower.caught_up_ms = now_ms  # its quiet fetches do not name the partition
         staying = tuple(member for member in self.isr if not self._is_out_of_sync(member, now_ms))
-        if self.proposal is not None or staying == self.isr:
+        if self.proposal is not None:
             return self._advance()
-        return [self._propose(staying)]
+        if staying != self.isr:
+            return [self._propose(staying)]
+        joining = self._joining()
+        return [*self._advance(), self._propose((*self.isr, *joining))] if joining else self._advance()
+
+    def _joining(self) -> tuple[int, ...]:
+        """Outside of the ISR with nothing left to fetch: those who lack something will fetch again."""
+        outside = [(replica, each) for replica, each in self._followers.items() if replica not in self.isr]
+        complete = [(replica, each) for replica, each in outside if self._counted_end(each) >= self.log_end_offset]
+        return tuple(replica for replica, follower in complete if self._may_join(replica, follower))
 
     def replica_end_offsets(self) -> dict[int, int]:
         own = {self._node_id: self.log_end_offset}

@@ -223,6 +223,19 @@ def test_a_quiet_follower_is_in_sync_however_long_nothing_comes() -> None:
     assert leader.core.on_tick(100 * LAG_MS + 10) == []
 
 
+def test_who_could_not_join_with_its_only_fetch_joins_later() -> None:
+    """An idle partition is fetched once; then its quiet fetches do not name it."""
+    leader = Leader(isr=(1, 2))
+    leader.fetch(2, 5)
+    leader.fetch(3, 5)
+    proposal = leader.core.proposal
+    assert proposal is not None
+    leader.core.on_isr_answer(proposal, ErrorCode.INELIGIBLE_REPLICA)
+    (effect,) = leader.core.on_tick(10)
+    assert isinstance(effect, ProposeIsr)
+    assert effect.proposal.isr == (1, 2, 3)
+
+
 def test_a_replica_about_to_join_is_waited_for() -> None:
     leader = Leader(isr=(1, 2))
     leader.append()
