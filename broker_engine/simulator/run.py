@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -78,6 +79,7 @@ class Run:
                 self._go()
         finally:
             self.loop.end()
+            _throw_away_the_dead()
             gc.enable()
         return self.report
 
@@ -162,6 +164,13 @@ class Run:
             for text in self.clients.out_of_range:
                 self._violate("out of range", text)
         self.oracles.partitions.check_at_end(self.oracles.running_brokers())
+
+
+def _throw_away_the_dead() -> None:
+    """Tasks of killed processes: that they were never finished is the point."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        gc.collect()
 
 
 def run_seed(
