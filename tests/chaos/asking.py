@@ -49,6 +49,15 @@ def ask_replication(port: int, topic: str) -> dict[int, Replication]:
     }
 
 
+def ask_broker_count(port: int) -> int:
+    """How many brokers the node tells clients of; 0 where it does not answer."""
+    try:
+        with RawClient(f"127.0.0.1:{port}", timeout_s=ASK_TIMEOUT_S) as client:
+            return len(client.call(MetadataRequest(topics=[]), 9).brokers)
+    except (OSError, AssertionError):
+        return 0
+
+
 def ask_quorum_leader(port: int) -> tuple[int, int]:
     """(epoch, node) of the metadata quorum's leader; (-1, -1) where the node does not say."""
     partitions = [DescribeQuorumPartition(partition_index=0)]

@@ -16,7 +16,14 @@ from typing import Self
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from broker_engine.simulator.history.rows import Partition
-from tests.chaos.asking import Replication, ask_quorum_leader, ask_replication, newest_leader, what_is_missing
+from tests.chaos.asking import (
+    Replication,
+    ask_broker_count,
+    ask_quorum_leader,
+    ask_replication,
+    newest_leader,
+    what_is_missing,
+)
 from tests.chaos.link import Link, Links, Way
 from tests.chaos.node import Node
 from tests.chaos.ports import own_port
@@ -92,7 +99,17 @@ class Cluster:
 
     def start(self) -> Self:
         self.launch(self.nodes)
+        deadline = time.monotonic() + WHOLE_TIMEOUT_S
+        while counts := self._incomplete():
+            if time.monotonic() > deadline:
+                raise NotWhole(f"after {WHOLE_TIMEOUT_S:.0f} s nodes know so many brokers: {counts}")
+            time.sleep(POLL_S)
         return self
+
+    def _incomplete(self) -> dict[int, int]:
+        """Which nodes do not know all brokers, and how many they know."""
+        counts = {node_id: ask_broker_count(port) for node_id, port in self._ports.items()}
+        return {node_id: count for node_id, count in counts.items() if count < self.broker_count}
 
     def close(self) -> None:
         for node in self.nodes.values():

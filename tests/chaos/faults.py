@@ -243,8 +243,10 @@ def unmount(folder: Path) -> None:
 
 
 class ClockJump(Fault):
-    """The wall clock of one node jumps by libfaketime; its monotonic clock goes on. Less than the retention time: a clock
-    that is further ahead makes every record old, here as in Kafka."""
+    """The wall clock of one node jumps by libfaketime; its monotonic clock goes on.
+
+    By less than the retention time: a clock that is further ahead makes every record old, here as in Kafka.
+    """
 
     name = "clock"
 
