@@ -39,6 +39,7 @@ from broker_engine.handlers import (
     metadata,
     offset_for_leader_epoch,
     produce,
+    replica_ends,
     replica_fetch,
     sasl_authenticate,
     sasl_handshake,
@@ -82,6 +83,7 @@ NODE_APIS: tuple[AnyApi, ...] = (
     alter_partition.API,
     replica_fetch.API,
     allocate_producer_ids.API,
+    replica_ends.API,
     create_on_first_use.API,
     envelope.API,
 )

@@ -2,7 +2,7 @@
 
 A broker comes fenced, and leads and is in sync only after its heartbeats ask for it. Who registers anew has a new
 life: in the same batch its former one is out of every ISR, and, unless it stopped cleanly, no longer eligible to lead,
-for it may lack records. The last one known to have been in sync stays eligible: waiting for a better one is in vain.
+for it may lack records. When that leaves nobody, `recovery.py` elects who has the most.
 A cluster of one goes on at once, under new leader epochs.
 """
 
@@ -93,7 +93,7 @@ def _led_again(image: MetadataImage, broker_id: int, config: TopicDefaults) -> l
         target = dataclasses.replace(partition, isr=(broker_id,))
         return settle(partition, target, rules, is_led_anew=True)
 
-    return sweep(image, config, lambda partition: broker_id in (*partition.isr, *partition.elr), again)
+    return sweep(image, config, lambda partition: broker_id in known_members(partition), again)
 
 
 def _out_of_sync(
@@ -109,12 +109,11 @@ def _out_of_sync(
             wiped_members=(broker_id,) if is_wiped else (),
         )
 
-    return sweep(
-        image,
-        config,
-        lambda partition: broker_id in (*partition.isr, *partition.elr, *partition.last_known_elr),
-        left,
-    )
+    return sweep(image, config, lambda partition: broker_id in known_members(partition), left)
+
+
+def known_members(partition: PartitionImage) -> tuple[int, ...]:
+    return (*partition.isr, *partition.elr, *partition.last_known_elr)
 
 
 # --- while it lives

@@ -37,6 +37,7 @@ from broker_engine.metadata.reassignment import (
     alter_reassignments,
     list_reassignments,
 )
+from broker_engine.metadata.recovery import LogEnd, Recovered, recover_leaders, waiting_for_recovery
 from broker_engine.metadata.sweep import led_count, replica_count, with_consequences
 from broker_engine.metadata.tenants import TenantChange, TenantResult, alter_tenants
 from broker_engine.metadata.topics import (
@@ -61,12 +62,14 @@ __all__ = [
     "ElectionResult",
     "IsrProposal",
     "IsrResult",
+    "LogEnd",
     "Move",
     "NewPartitions",
     "NewTopic",
     "ProducerIdBlock",
     "Reassignment",
     "ReassignmentResult",
+    "Recovered",
     "Resource",
     "TenantChange",
     "TenantResult",
@@ -93,11 +96,13 @@ __all__ = [
     "led_count",
     "list_reassignments",
     "propose_balance",
+    "recover_leaders",
     "register_broker",
     "registered",
     "replica_count",
     "scram_verifier",
     "unfence_broker",
     "unregister_broker",
+    "waiting_for_recovery",
     "with_consequences",
 ]

@@ -75,9 +75,9 @@ def settle(
 ) -> PartitionImage:
     """What `before` becomes when it should become `target`; `before` itself where nothing changes.
 
-    `unclean_members` came back without a clean stop, and so may lack records: they are not eligible, except for the
-    very last one, whom nobody can outdo. `wiped_members` have nothing left. `is_led_anew` begins a new term even if
-    the same broker leads, `is_new_version` a new partition epoch, so that proposals under way are refused.
+    `unclean_members` came back without a clean stop, and so may lack records: they are not eligible. When nobody else
+    is left, `recovery.py` finds out who has the most. `wiped_members` have nothing left. `is_led_anew` begins a new
+    term even if the same broker leads, `is_new_version` a new partition epoch, so that proposals under way are refused.
     """
     after = _completed(target, rules)
     after = _with_eligible(before, after, rules, unclean_members, wiped_members)
@@ -119,8 +119,6 @@ def _with_eligible(
 
     candidates = [member for member in dict.fromkeys((*before.elr, *before.isr)) if may_be_known(member)]
     elr = [member for member in candidates if member not in unclean_members]
-    if not elr and not after.isr:
-        elr = candidates
     # The leader first: it had every record of its term.
     leavers = sorted(without(before.isr, *after.isr), key=lambda member: member != before.leader)
     known = dict.fromkeys((*leavers, *before.elr, *before.last_known_elr))

@@ -95,8 +95,9 @@ def create_on_first_use(
     image: MetadataImage, names: Iterable[Name], *, config: BrokerConfig, new_id: NewId
 ) -> Decision[TopicResult]:
     """The same rules and policy as a request; where creation on first use is off, the topic simply stays unknown."""
+    names = list(dict.fromkeys(names))
     allowed, refused = list[NewTopic](), list[TopicResult]()
-    for name in dict.fromkeys(names):
+    for name in names:
         is_allowed = config.auto_create_topics_enable and image.policy(name.tenant).auto_create
         if is_allowed and not is_internal_topic(name):
             allowed.append(NewTopic(name))
@@ -105,7 +106,8 @@ def create_on_first_use(
                 TopicResult(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "Topics are not created on first use")
             )
     decision = create_topics(image, allowed, config=config, new_id=new_id)
-    return dataclasses.replace(decision, results=(*decision.results, *refused))
+    by_name = {result.name: result for result in (*decision.results, *refused)}
+    return dataclasses.replace(decision, results=tuple(by_name[name] for name in names))
 
 
 def _first_of_each(topics: Sequence[NewTopic]) -> Iterable[NewTopic]:

@@ -16,6 +16,7 @@ from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.metadata.controller import balance_leaders, fence_broker
 from broker_engine.metadata.liveness import Liveness
 from broker_engine.metadata.parts import BrokerImage
+from broker_engine.server.leader_recovery import LeaderRecovery
 from broker_engine.server.supervisor import Supervisor
 from broker_engine.wire.messages.internal_identify import IdentifyRequest, IdentifyResponse
 
@@ -52,6 +53,7 @@ class ControllerLoop:
             self._tasks = Supervisor()
             self._tasks.keep_running(self._watch_sessions, "broker sessions")
             self._tasks.keep_running(self._balance, "leader balance")
+            self._tasks.keep_running(LeaderRecovery(self._broker).run, "leader recovery")
         else:
             log.info("this node is not the controller any more")
             self._watched.clear()

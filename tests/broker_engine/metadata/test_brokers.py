@@ -130,25 +130,15 @@ def test_an_epoch_from_an_older_life_is_no_clean_stop() -> None:
     assert led(after(image, register(image, 2, previous_broker_epoch=0).records)) == (3, (3,), ())
 
 
-def test_when_all_crashed_the_last_one_in_sync_leads_again_and_nobody_else() -> None:
+def test_when_all_crashed_nobody_is_eligible_and_all_are_known() -> None:
     image = with_topic(cluster(3), [1, 2, 3])
     for broker_id in (1, 2):
         image = back(image, broker_id)
     assert led(image) == (3, (3,), ())
-    image = fenced(image, 3)
-    assert led(image) == (-1, (), (3,))
+    assert led(fenced(image, 3)) == (-1, (), (3,))
     image = back(image, 3)
-    assert led(image) == (3, (3,), ())
-    assert partition_of(image).unclean_elections == 0
-
-
-def test_the_only_replica_leads_again_when_its_broker_is_back() -> None:
-    image = with_topic(cluster(2), [1])
-    image = fenced(image, 1)
-    assert led(image) == (-1, (), (1,))
-    image = back(image, 1)
-    assert led(image) == (1, (1,), ())
-    assert partition_of(image).leader_epoch == 2
+    assert led(image) == (-1, (), ())
+    assert partition_of(image).last_known_elr == (3, 2)
 
 
 def test_a_wiped_disk_is_never_elected_even_as_the_last_one() -> None:

@@ -21,6 +21,7 @@ from broker_engine.metadata.controller import (
     Decision,
     Election,
     IsrProposal,
+    LogEnd,
     NewTopic,
     Reassignment,
     Resource,
@@ -33,8 +34,10 @@ from broker_engine.metadata.controller import (
     every_partition,
     fence_broker,
     incremental_alter_configs,
+    recover_leaders,
     unfence_broker,
     unregister_broker,
+    waiting_for_recovery,
     with_consequences,
 )
 from broker_engine.metadata.image import EMPTY_IMAGE, MetadataImage
@@ -193,6 +196,20 @@ class ControllerMachine(RuleBasedStateMachine):
             elect_leaders(self.image, names, election, config=CONFIG), may_be_unclean=election is Election.UNCLEAN
         )
 
+    @rule(data=st.data(), is_former_life=st.booleans())
+    def recover(self, data: st.DataObject, is_former_life: bool) -> None:
+        """Some of the brokers say how far their logs go; a former life's word does not count."""
+        ends: dict[tuple[UUID, int], dict[int, LogEnd]] = {}
+        for topic, index, partition in waiting_for_recovery(self.image):
+            asked = data.draw(st.lists(st.sampled_from(partition.replicas), unique=True))
+            ends[topic.id, index] = {
+                member: LogEnd(0, data.draw(st.integers(0, 9)), self._epoch(member) - is_former_life)
+                for member in asked
+            }
+        decision = recover_leaders(self.image, ends, config=CONFIG)
+        assert not (is_former_life and decision.records)
+        self._run(decision, is_recovery=True)
+
     @rule(percent=st.integers(0, 100))
     def balance(self, percent: int) -> None:
         self._run(balance_leaders(self.image, percent, config=CONFIG))
@@ -255,22 +272,22 @@ class ControllerMachine(RuleBasedStateMachine):
         assert restored.topics == self.image.topics
         assert restored.brokers == self.image.brokers
 
-    def _run(self, decision: Decision[Any], *, may_be_unclean: bool = False) -> None:
+    def _run(self, decision: Decision[Any], *, may_be_unclean: bool = False, is_recovery: bool = False) -> None:
         before = self.image
         self.image = after(before, decision.records)
         for topic, index, now in partitions_where(self.image, lambda _: True):
             old = before.topics[topic.id].partitions.get(index) if topic.id in before.topics else None
             if old is not None and old is not now:
-                self._check_step(before, topic, old, now, may_be_unclean=may_be_unclean)
+                self._check_step(topic, old, now, may_be_unclean=may_be_unclean, is_recovery=is_recovery)
 
     def _check_step(
         self,
-        before: MetadataImage,
         topic: TopicImage,
         old: PartitionImage,
         now: PartitionImage,
         *,
         may_be_unclean: bool,
+        is_recovery: bool,
     ) -> None:
         if topic.name == TELEMETRY_TOPIC:  # it belongs to its broker, which takes it whatever was in it
             assert (now.partition_epoch, now.leader_epoch) >= (old.partition_epoch + 1, old.leader_epoch)
@@ -280,7 +297,10 @@ class ControllerMachine(RuleBasedStateMachine):
         if now.leader != old.leader or not set(old.replicas) <= set(now.replicas):
             assert now.leader_epoch == old.leader_epoch + 1
         is_counted = now.unclean_elections > old.unclean_elections
-        is_complete = now.leader == NOBODY or now.leader in (*old.isr, *old.elr)
+        # A move that ends with the proposal of its last newcomer may be led by it: the leader said that it is in sync.
+        newcomers = old.adding if not now.is_reassigning else ()
+        is_complete = now.leader == NOBODY or now.leader in (*old.isr, *old.elr, *newcomers)
+        is_complete |= is_recovery and not (old.isr or old.elr) and now.leader in old.last_known_elr
         is_allowed = rules_of(self.image, topic, CONFIG).is_unclean_allowed or may_be_unclean
         assert is_complete or now.leader == old.leader or is_counted
         assert not is_counted or (is_allowed and now.isr == (now.leader,) and now.leader_recovery_state == 1)
@@ -297,7 +317,7 @@ class ControllerMachine(RuleBasedStateMachine):
             if topic.name == TELEMETRY_TOPIC or topic.id not in before.topics:
                 continue
             assert broker_id not in partition.isr
-            assert broker_id not in partition.elr or (partition.elr == (broker_id,) and not partition.isr)
+            assert broker_id not in partition.elr
 
     # --- help
 

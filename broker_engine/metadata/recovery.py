@@ -1,0 +1,96 @@
+"""Who leads when everybody who was in sync came back without a clean stop: the longest log among enough of them.
+
+All of `last_known_elr` had every acknowledged record when they left, for the high watermark has stood still since. A
+crash may have cost some of them a tail that was only in the page cache. What min.insync promises is that fewer than
+that many lose it; so of any min.insync of them one has everything, and whoever has the highest last epoch, then the
+highest end, has it too (Raft's rule for votes). Where records are flushed before they are acknowledged, nobody lost
+any, and one is enough. Not an unclean election: nothing acknowledged is given up that was promised to be kept.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from broker_engine.config.topic import TopicDefaults
+from broker_engine.ids import NO_LEADER
+from broker_engine.metadata.decision import Decision
+from broker_engine.metadata.image import MetadataImage
+from broker_engine.metadata.partition_change import rules_of, settle
+from broker_engine.metadata.parts import PartitionImage, TopicImage
+from broker_engine.metadata.records import Record
+from broker_engine.metadata.snapshot import partition_record
+from broker_engine.metadata.sweep import Place, partitions_where
+from broker_engine.names import Name
+
+ACK_DURABILITY, FSYNC = "ack.durability", "fsync"
+PartitionKey = tuple[UUID, int]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LogEnd:
+    """How far one replica's log goes, in the order in which logs are compared."""
+
+    last_epoch: int
+    end_offset: int
+    broker_epoch: int = dataclasses.field(compare=False, default=-1)
+    """Of the life that said so."""
+
+
+LogEnds = Mapping[PartitionKey, Mapping[int, LogEnd]]
+"""By partition, then by broker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    name: Name
+    partition: int
+    leader: int
+    log_end: LogEnd
+
+
+def waiting_for_recovery(image: MetadataImage) -> list[Place]:
+    return list(partitions_where(image, _is_waiting))
+
+
+def _is_waiting(partition: PartitionImage) -> bool:
+    return partition.leader == NO_LEADER and not (partition.isr or partition.elr) and bool(partition.last_known_elr)
+
+
+def recover_leaders(image: MetadataImage, log_ends: LogEnds, *, config: TopicDefaults) -> Decision[Recovered]:
+    """A leader for each partition of which enough log ends are known. The rest waits for more."""
+    records, results = list[Record](), list[Recovered]()
+    for (topic_id, index), ends in log_ends.items():
+        topic = image.topics.get(topic_id)
+        partition = topic.partitions.get(index) if topic else None
+        if topic is None or partition is None or not _is_waiting(partition):
+            continue
+        known = {member: end for member, end in ends.items() if _counts(image, partition, member, end)}
+        if len(known) < needed_count(topic, partition, image, config):
+            continue
+        leader = longest(known)
+        target = dataclasses.replace(partition, isr=(leader,))
+        changed = settle(partition, target, rules_of(image, topic, config))
+        records.append(partition_record(topic_id, index, changed))
+        results.append(Recovered(topic.name, index, leader, known[leader]))
+    return Decision(tuple(records), tuple(results))
+
+
+def _counts(image: MetadataImage, partition: PartitionImage, member: int, end: LogEnd) -> bool:
+    broker = image.brokers.get(member)
+    is_same_life = broker is not None and broker.is_active and broker.epoch == end.broker_epoch
+    return is_same_life and member in partition.last_known_elr
+
+
+def needed_count(topic: TopicImage, partition: PartitionImage, image: MetadataImage, config: TopicDefaults) -> int:
+    """How many must say how far their logs go."""
+    durability = topic.configs.get(ACK_DURABILITY) or config.topic_default(ACK_DURABILITY)
+    if durability == FSYNC:
+        return 1
+    return min(rules_of(image, topic, config).needed(partition), len(partition.last_known_elr))
+
+
+def longest(ends: Mapping[int, LogEnd]) -> int:
+    return max(sorted(ends), key=lambda member: ends[member])

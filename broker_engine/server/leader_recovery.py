@@ -1,0 +1,100 @@
+"""Finds leaders for partitions whose in-sync replicas all crashed: asks them how far their logs go, then the longest
+leads (metadata/recovery.py). Runs on the controller; looks only when the metadata changed, or while something waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from broker_engine.client.errors import ConnectionFailed
+from broker_engine.errors import BrokerError, ErrorCode
+from broker_engine.handlers.replica_ends import ends_on
+from broker_engine.metadata.controller import LogEnd, recover_leaders, waiting_for_recovery
+from broker_engine.metadata.image import MetadataImage
+from broker_engine.metadata.recovery import PartitionKey
+from broker_engine.metadata.sweep import Place
+from broker_engine.wire.messages.internal_replica_ends import (
+    ReplicaEndsRequest,
+    ReplicaEndsResponse,
+    ReplicaEndsTopic,
+)
+
+if TYPE_CHECKING:
+    from broker_engine.server.broker import Broker
+
+log = logging.getLogger(__name__)
+
+LANE = "recovery"
+_TICK_S = 0.1
+_TIMEOUT_MS = 2_000
+
+
+class LeaderRecovery:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    async def run(self) -> None:
+        seen: MetadataImage | None = None
+        while True:
+            image = self._broker.image
+            if image is not seen:
+                places = waiting_for_recovery(image)
+                seen = None if places else image
+                if places:
+                    await self._recover(image, places)
+            await asyncio.sleep(_TICK_S)
+
+    async def _recover(self, image: MetadataImage, places: Iterable[Place]) -> None:
+        asked = _by_broker(image, places)
+        answers = await asyncio.gather(*(self._ask(broker_id, asked[broker_id]) for broker_id in sorted(asked)))
+        ends: dict[PartitionKey, dict[int, LogEnd]] = {}
+        for broker_id, answer in zip(sorted(asked), answers, strict=True):
+            _add(ends, broker_id, answer)
+        if not ends:
+            return
+        config = self._broker.config
+        try:
+            found = await self._broker.metadata.commit(lambda image: recover_leaders(image, ends, config=config))
+        except BrokerError as error:
+            log.info("no leader was found after a crash: %s", error)
+            return
+        for one in found:
+            text = "%s-%d: everybody in sync crashed, and broker %d has the longest log, to %d: it leads"
+            log.warning(text, one.name, one.partition, one.leader, one.log_end.end_offset)
+
+    async def _ask(self, broker_id: int, topics: dict[UUID, list[int]]) -> ReplicaEndsResponse:
+        request = ReplicaEndsRequest(
+            topics=[ReplicaEndsTopic(topic_id=topic_id, partitions=indexes) for topic_id, indexes in topics.items()]
+        )
+        if broker_id == self._broker.node_id:
+            return ends_on(self._broker, request)
+        try:
+            return await self._broker.peers.ask(
+                broker_id, request, ReplicaEndsResponse, lane=LANE, timeout_ms=_TIMEOUT_MS
+            )
+        except ConnectionFailed:
+            return ReplicaEndsResponse(error_code=ErrorCode.BROKER_NOT_AVAILABLE)
+
+
+def _by_broker(image: MetadataImage, places: Iterable[Place]) -> dict[int, dict[UUID, list[int]]]:
+    """Whom to ask for what: those that live."""
+    asked: dict[int, dict[UUID, list[int]]] = {}
+    for topic, index, partition in places:
+        for member in partition.last_known_elr:
+            broker = image.brokers.get(member)
+            if broker is not None and broker.is_active:
+                asked.setdefault(member, {}).setdefault(topic.id, []).append(index)
+    return asked
+
+
+def _add(ends: dict[PartitionKey, dict[int, LogEnd]], broker_id: int, answer: ReplicaEndsResponse) -> None:
+    if answer.error_code != ErrorCode.NONE:
+        return
+    for topic in answer.topics:
+        for row in topic.partitions:
+            end = LogEnd(row.last_epoch, row.end_offset, answer.broker_epoch)
+            ends.setdefault((topic.topic_id, row.partition_index), {})[broker_id] = end
