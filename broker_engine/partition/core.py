@@ -213,12 +213,14 @@ class PartitionCore(ReplicaCore):
             if follower.end_offset >= self.log_end_offset:
                 follower.caught_up_ms = now_ms  # its quiet fetches do not name the partition
         staying = tuple(member for member in self.isr if not self._is_out_of_sync(member, now_ms))
-        if self.proposal is not None:
-            return self._advance()
-        if staying != self.isr:
+        if self.proposal is None and staying != self.isr:
             return [self._propose(staying)]
-        joining = self._joining()
-        return [*self._advance(), self._propose((*self.isr, *joining))] if joining else self._advance()
+        return [*self._advance(), *self.admit()]
+
+    def admit(self) -> list[Effect]:
+        """Whoever may join the ISR now, without having to fetch once more: brokers or the ISR have changed."""
+        joining = self._joining() if self.proposal is None else ()
+        return [self._propose((*self.isr, *joining))] if joining else []
 
     def _joining(self) -> tuple[int, ...]:
         """Outside of the ISR with nothing left to fetch: those who lack something will fetch again."""
@@ -285,7 +287,7 @@ class PartitionCore(ReplicaCore):
             self.partition_epoch = partition_epoch
             self.isr = isr
             self.proposal = None  # made on top of an older one: it was carried out, or is refused
-        return [*self._advance(), *self._fail_acks_below_min()]
+        return [*self._advance(), *self._fail_acks_below_min(), *self.admit()]
 
     def _fail_acks_below_min(self) -> list[Effect]:
         return [] if self._has_enough_replicas else [FailAcks(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)]

@@ -125,6 +125,15 @@ class Partitions:
             self._by_key[local.topic_id, local.index] = local
             self._note_changed(local)
             self.on_role(local)
+        if old.brokers is not new.brokers:
+            self._admit_replicas()
+
+    def _admit_replicas(self) -> None:
+        """Who was fenced or unknown may be in sync now: followers of idle partitions do not fetch them again."""
+        for local in self._by_key.values():
+            core = local.leading
+            if core is not None and len(core.isr) < len(core.replicas):
+                local.perform(core.admit())
 
     async def _follow(self, local: LocalPartition, state: PartitionImage) -> None:
         await local.settled()

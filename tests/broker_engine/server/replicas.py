@@ -18,6 +18,7 @@ from broker_engine.log.flush import FlushJob
 from broker_engine.log.memory_files import MemoryFiles
 from broker_engine.metadata.image import EMPTY_IMAGE, BrokerImage, MetadataImage, PartitionImage, TopicImage
 from broker_engine.names import ROOT, Name
+from broker_engine.records.batch import iter_batches, parse_header
 from broker_engine.records.builder import NewRecord, build_batch
 from broker_engine.server.checkpoints import HIGH_WATERMARKS, RECOVERY_POINTS, read_checkpoint
 from broker_engine.server.flush import FlushManager
@@ -52,6 +53,7 @@ class Node:
         self.clock = SystemClock()
         self.config = BrokerConfig.load({}, {"node.id": str(node_id), **cluster.settings})
         self.image = EMPTY_IMAGE
+        self._showing = asyncio.Lock()
         self.replica_sessions = ReplicaSessions(SystemRandomness())
         self.flush: FlushManager[FlushJob] = FlushManager(self.clock, cluster.failures.append)
         saved = SavedOffsets(
@@ -85,10 +87,11 @@ class Node:
         return local
 
     async def show(self, image: MetadataImage) -> None:
-        old = self.image
-        await self.partitions.open_missing(old, image)
-        self.image = image
-        await self.partitions.retire_removed(old, image)
+        async with self._showing:  # one image after the other, as the metadata driver does it
+            old = self.image
+            await self.partitions.open_missing(old, image)
+            self.image = image
+            await self.partitions.retire_removed(old, image)
 
     async def ask(
         self, node_id: int, message: Message, answer: type[R], *, lane: str, timeout_ms: int, version: int | None = None
@@ -119,19 +122,22 @@ class Node:
         return ErrorCode.NONE
 
     def stored(self) -> bytes:
+        """Every batch, from segment to segment."""
         log = self.local.log
-        read = b""
-        offset = log.log_start_offset
+        stored, offset = b"", log.log_start_offset
         while offset < log.log_end_offset:
-            found = log.read(offset, max_bytes=1 << 30, end_offset=log.log_end_offset, at_least_one=True)
-            read += b"".join(file_range.read() for file_range in found.ranges)
-            found.release()
-            offset = log.log_end_offset
-        return read
+            read = log.read(offset, max_bytes=1 << 30, end_offset=log.log_end_offset, at_least_one=True)
+            batches = list(iter_batches(b"".join(map(_take, read.ranges))))
+            stored += b"".join(batches)
+            offset = parse_header(batches[-1]).next_offset
+        return stored
 
-    async def stop(self) -> None:
+    async def stop(self, *, is_clean: bool = True) -> None:
         await self.replication.stop()
-        await self.flush.drain()
+        for local in self.partitions.all():
+            local.retire(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if is_clean:
+            await self.flush.drain()
         self.flush.close()
 
 
@@ -194,10 +200,12 @@ class Cluster:
             only=only,
         )
 
-    async def restart(self, node_id: int) -> Node:
-        """As after a kill -9: what was written is there, nothing was said goodbye to."""
+    async def restart(self, node_id: int, *, has_power: bool = True) -> Node:
+        """As after a kill -9: what was written is there. Without power: what was synced."""
         node = self.nodes.pop(node_id)
-        await node.stop()
+        await node.stop(is_clean=False)
+        if not has_power:
+            node.files.crash()
         brokers = dict(self.image.brokers)
         brokers[node_id] = _broker(node_id, brokers[node_id].epoch + 100)
         self.image = dataclasses.replace(self.image, brokers=brokers)
