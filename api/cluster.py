@@ -30,6 +30,8 @@ from control_plane.engine.cluster import Move
 from control_plane.live.states import int64_text
 
 ROWS_MAX = 200
+STATUSES = [it.value for it in Status]
+TROUBLES = [it.value for it in Trouble]
 THROTTLE_MIN_BYTES_PER_S = 1 << 10
 
 
@@ -39,7 +41,7 @@ class Brokers(serializers.ListField):
 
 class BrokerOut(serializers.Serializer):
     id = serializers.IntegerField()
-    status = serializers.ChoiceField([it.value for it in Status])
+    status = serializers.ChoiceField(STATUSES)
     host = serializers.CharField()
     rack = serializers.CharField(allow_null=True)
     is_controller = serializers.BooleanField()
@@ -76,7 +78,7 @@ class PartitionCounts(serializers.Serializer):
 
 
 class TroubledOut(serializers.Serializer):
-    trouble = serializers.ChoiceField([it.value for it in Trouble])
+    trouble = serializers.ChoiceField(TROUBLES)
     tenant = serializers.CharField()
     topic = serializers.CharField()
     partition = serializers.IntegerField()

@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from api.authentication import caller_of
+from api.cluster import TROUBLES
 from api.exceptions import verdict_json
 from api.fields import Configs, StrictSerializer, Text, WholeNumber
 from api.live_rows import live_figures
@@ -51,6 +52,7 @@ class TopicOut(serializers.Serializer):
     record_count = serializers.CharField(allow_null=True, help_text="int64 as text; null: not known now")
     size_bytes = serializers.CharField(allow_null=True, help_text="int64 as text; null: not known now")
     last_write_ms = serializers.IntegerField(allow_null=True)
+    trouble = serializers.ChoiceField(TROUBLES, allow_null=True, help_text="The worst that any of its partitions is in")
 
 
 class TopicIn(StrictSerializer):

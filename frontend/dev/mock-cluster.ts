@@ -78,6 +78,7 @@ export class MockCluster {
       record_count: "0",
       size_bytes: "0",
       last_write_ms: null,
+      trouble: name === "clickstream" ? "leaderless" : null,
     };
     const made = {
       topic,

@@ -178,6 +178,8 @@ SPECTACULAR_SETTINGS = {
         "TopicStatus": "control_plane.topics.models.State",
         "Role": "control_plane.tenants.models.Role",
         "ApiKeyStatus": "api.api_keys.STATUSES",
+        "BrokerStatus": "api.cluster.STATUSES",
+        "Trouble": "api.cluster.TROUBLES",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

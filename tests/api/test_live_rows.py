@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,9 @@ def snapshot(monkeypatch: pytest.MonkeyPatch) -> Snapshot:
     return fresh
 
 
-def tell(snapshot: Snapshot, topic_id: str, partition: int, high_watermark: int, last_append_ms: int = 0) -> None:
+def tell(
+    snapshot: Snapshot, topic_id: str, partition: int, high_watermark: int, last_append_ms: int = 0, **more: Any
+) -> None:
     key = {"v": 1, "broker": 1, "broker_epoch": 1, "kind": "partition", "tenant": "demo", "name": "orders"}
     value = {
         "at_ms": 1000,
@@ -33,6 +36,7 @@ def tell(snapshot: Snapshot, topic_id: str, partition: int, high_watermark: int,
         "log_end_offset": high_watermark,
         "size_bytes": 100,
         "last_append_ms": last_append_ms,
+        **more,
     }
     snapshot.apply(json.dumps({**key, "partition": partition}).encode(), json.dumps(value).encode())
 
@@ -49,6 +53,17 @@ def test_a_topic_shows_the_sums_over_its_partitions(developer: Rest, snapshot: S
     topic = developer.get("/topics/orders").json()
     assert topic["record_count"] == str(5 + 2**60 - 5)
     assert (topic["size_bytes"], topic["last_write_ms"]) == ("200", 777)
+
+
+def test_a_topic_shows_the_worst_trouble_of_its_partitions(developer: Rest, snapshot: Snapshot) -> None:
+    topic_id = make_orders(developer)
+    tell(snapshot, topic_id, 0, high_watermark=10)
+    tell(snapshot, topic_id, 1, high_watermark=10)
+    assert developer.get("/topics/orders").json()["trouble"] is None
+    tell(snapshot, topic_id, 0, high_watermark=10, isr=[], min_insync=1)
+    assert developer.get("/topics/orders").json()["trouble"] == "under_min_isr"
+    tell(snapshot, topic_id, 1, high_watermark=-1, leader=-1, leader_epoch=1)
+    assert developer.get("/topics").json()["data"][0]["trouble"] == "leaderless"
 
 
 def test_partitions_come_from_telemetry_once_it_knows_them_all(developer: Rest, snapshot: Snapshot) -> None:

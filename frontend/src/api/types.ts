@@ -54,6 +54,8 @@ export interface Topic {
   record_count: Int64Text | null;
   size_bytes: Int64Text | null;
   last_write_ms: number | string | null;
+  /** The worst that any of its partitions is in. */
+  trouble: Trouble | null;
 }
 
 export interface NewTopic {

@@ -1,13 +1,7 @@
-import type { Cluster, Trouble, TroubledPartition } from "../../api/types";
-import { Chip, type ChipTone } from "../../components/controls";
+import type { Cluster, TroubledPartition } from "../../api/types";
 import { CheckIcon } from "../../components/icons";
+import { TroubleChip } from "../../components/topic-status";
 import { brokersText, placeText } from "./words";
-
-const WORDS: Record<Trouble, { label: string; tone: ChipTone; title: string }> = {
-  leaderless: { label: "No leader", tone: "bad", title: "Can be neither written nor read" },
-  under_min_isr: { label: "Under min ISR", tone: "bad", title: "Writes with acks=all are refused" },
-  under_replicated: { label: "Under-replicated", tone: "warn", title: "A copy is missing; nothing is lost" },
-};
 
 export function TroubleCard({ cluster }: { cluster: Cluster }) {
   const { leaderless, under_min_isr, under_replicated } = cluster.partitions;
@@ -60,16 +54,13 @@ function TroubleTable({ troubled }: { troubled: TroubledPartition[] }) {
 }
 
 function TroubleLine({ row }: { row: TroubledPartition }) {
-  const { label, tone, title } = WORDS[row.trouble];
   return (
     <tr>
       <td data-label="Partition" className="place">
         {placeText(row)}
       </td>
       <td data-label="Trouble">
-        <Chip tone={tone} title={title}>
-          {label}
-        </Chip>
+        <TroubleChip trouble={row.trouble} />
       </td>
       <td data-label="Leader" className="num">
         {row.leader ?? "none"}

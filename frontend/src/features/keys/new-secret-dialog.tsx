@@ -13,7 +13,7 @@ interface NewSecretProps {
 
 export function NewSecretDialog({ apiKey, bootstrap, onClose }: NewSecretProps) {
   const snippets = clientSnippets({
-    bootstrap: bootstrap ?? "127.0.0.1:9093",
+    bootstrap: bootstrap ?? "127.0.0.1:9102",
     origin: location.origin,
     topic: "hello",
     keyId: apiKey.id,

@@ -9,7 +9,7 @@ import { produceSnippets } from "../../components/snippets";
 
 export function FirstMessage({ tenant, onCreate }: { tenant: Tenant | undefined; onCreate: () => void }) {
   const writeAccess = useWriteAccess();
-  const bootstrap = tenant?.kafka_bootstrap ?? "127.0.0.1:9093";
+  const bootstrap = tenant?.kafka_bootstrap ?? "127.0.0.1:9102";
   return (
     <section className="card first-message">
       <header>

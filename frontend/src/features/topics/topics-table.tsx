@@ -4,7 +4,7 @@ import type { Topic } from "../../api/types";
 import { Link, navigate } from "../../components/router";
 import { Sparkline } from "../../components/sparkline";
 import { Ago } from "../../components/time";
-import { TopicStatusChip } from "../../components/topic-status";
+import { TopicStatusChip, TroubleChip } from "../../components/topic-status";
 import { addSamples, type RateHistory, ratePerSecond, type Sample, sparkline } from "./rates";
 
 type SortKey = "name" | "partitions" | "records" | "size" | "write";
@@ -98,7 +98,12 @@ function TopicRow({ topic, samples }: { topic: Topic; samples: readonly Sample[]
         )}
       </td>
       <td data-label="Status">
-        <TopicStatusChip topic={topic} />
+        {/* A topic that has a partition without a leader is not ready for anybody. */}
+        {topic.trouble && topic.status === "ready" ? (
+          <TroubleChip trouble={topic.trouble} />
+        ) : (
+          <TopicStatusChip topic={topic} />
+        )}
       </td>
     </tr>
   );
