@@ -101,5 +101,6 @@ def test_private_apis_are_marked() -> None:
         (10003, "DescribeTenants"),
         (10004, "Identify"),
         (10005, "CreateOnFirstUse"),
+        (10006, "ReplicaEnds"),
     ]
     assert MetadataRequest.API is MetadataResponse.API is registry.api(3)
