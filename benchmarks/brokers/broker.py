@@ -6,10 +6,12 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
@@ -25,6 +27,7 @@ ADMIN_REQUEST_TIMEOUT_S = 300.0
 PARTITIONS_PER_REQUEST_MAX = 1_000
 """Kafka refuses 10,000 in one request; both get them in steps."""
 POLL_S = 0.01
+NO_CONFIGS: Mapping[str, str] = MappingProxyType({})
 
 
 class Broker(ABC):
@@ -37,6 +40,8 @@ class Broker(ABC):
         self.port = free_port()
         self.tls_port = free_port()
         self.start_s = 0.0
+        self.output = Path(tempfile.gettempdir()) / f"highwater-bench-{self.port}.log"
+        """Not beside the data: a broker that has a file system to itself may flush it whole."""
         self._process: subprocess.Popen[bytes] | None = None
 
     @abstractmethod
@@ -71,15 +76,16 @@ class Broker(ABC):
             self.stop()
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
+            self.output.unlink(missing_ok=True)
 
     def start(self) -> None:
         """Until the first metadata answer; `start_s` says how long that took."""
         started = time.perf_counter()
-        with (self.folder / "output.log").open("ab") as output:
+        with self.output.open("ab") as output:
             self._process = subprocess.Popen(self.command(), stdout=output, stderr=output)
         while not self._answers():
             if self._process.poll() is not None or time.perf_counter() - started > START_TIMEOUT_S:
-                tail = (self.folder / "output.log").read_text()[-2_000:]
+                tail = self.output.read_text()[-2_000:]
                 raise RuntimeError(f"{self.side} did not start:\n{tail}")
             time.sleep(POLL_S)
         self.start_s = time.perf_counter() - started
@@ -122,10 +128,17 @@ class Broker(ABC):
     def rss_bytes(self) -> int:
         return process.rss_bytes(self.pid)
 
-    def create_topic(self, name: str, partition_count: int, *, durability: str = "page-cache") -> float:
+    def create_topic(
+        self,
+        name: str,
+        partition_count: int,
+        *,
+        durability: str = "page-cache",
+        configs: Mapping[str, str] = NO_CONFIGS,
+    ) -> float:
         """Seconds until every partition has a leader in the metadata."""
         started = time.perf_counter()
-        configs = self.topic_configs(durability=durability)
+        configs = {**self.topic_configs(durability=durability), **configs}
         topic = NewTopic(
             name, min(partition_count, PARTITIONS_PER_REQUEST_MAX), self.replication_factor, config=configs
         )

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.brokers.broker import START_TIMEOUT_S, STOP_TIMEOUT_S, Broker
+from benchmarks.brokers.broker import NO_CONFIGS, START_TIMEOUT_S, STOP_TIMEOUT_S, Broker
 from benchmarks.brokers.kafka import JVM_FLAGS, LIBS, LOG4J
 from tests.chaos.asking import ask_quorum_leader, newest_leader, what_is_missing
 from tests.chaos.ports import own_port
@@ -73,8 +73,15 @@ class Cluster(Broker):
                 process.kill()
                 process.wait()
 
-    def create_topic(self, name: str, partition_count: int, *, durability: str = "page-cache") -> float:
-        took_s = super().create_topic(name, partition_count, durability=durability)
+    def create_topic(
+        self,
+        name: str,
+        partition_count: int,
+        *,
+        durability: str = "page-cache",
+        configs: Mapping[str, str] = NO_CONFIGS,
+    ) -> float:
+        took_s = super().create_topic(name, partition_count, durability=durability, configs=configs)
         return took_s + self.wait_until_whole([name])
 
     # -- fail-over (see tests.chaos.failover.Killable)

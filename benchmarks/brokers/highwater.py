@@ -7,16 +7,22 @@ import sys
 from benchmarks.brokers.broker import Broker
 from benchmarks.brokers.certificate import make_certificate
 
+_SERVE = "from broker_engine.__main__ import main; import sys; sys.exit(main())"
+_SERVE_BY_READ_AND_WRITE = f"import broker_engine.net.sockets as s; s.SENDFILE_BYTES_MIN = 1 << 60; {_SERVE}"
+
 
 class Highwater(Broker):
     side = "highwater"
+    is_copying = False
+    """Without sendfile: every range is read and written, as short ones always are. The same broker otherwise."""
 
     def prepare(self) -> None:
         if self.is_tls:
             make_certificate(self.folder)
 
     def command(self) -> list[str]:
-        serve = [sys.executable, "-m", "broker_engine", "serve", "--data-dir", str(self.folder / "data")]
+        program = ["-c", _SERVE_BY_READ_AND_WRITE] if self.is_copying else ["-m", "broker_engine"]
+        serve = [sys.executable, *program, "serve", "--data-dir", str(self.folder / "data")]
         return [*serve, "--listen", f"plain=127.0.0.1:{self.port}", *(self._tls() if self.is_tls else [])]
 
     def _tls(self) -> list[str]:

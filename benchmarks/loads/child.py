@@ -35,6 +35,10 @@ class Child(Generic[Result]):
             self._process.join()
         self._receiver.close()
 
+    @property
+    def is_done(self) -> bool:
+        return self._receiver.poll()
+
     def result(self) -> Result:
         if not self._receiver.poll(TIMEOUT_S):
             raise TimeoutError(f"a load took more than {TIMEOUT_S:.0f} s")

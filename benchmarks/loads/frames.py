@@ -33,6 +33,12 @@ def batch_of(batch_bytes: int, record_bytes: int = 1_000) -> bytes:
     return build_batch([record] * max(1, batch_bytes // size_bytes))
 
 
+def keyed_batch(*, record_count: int, record_bytes: int) -> bytes:
+    """Each record has a key of its own, the same ones in every batch."""
+    now_ms = int(time.time() * 1_000)
+    return build_batch([NewRecord(now_ms, b"key-%d" % number, payload(record_bytes)) for number in range(record_count)])
+
+
 def produce_frame(topic: str, batches: dict[int, bytes], acks: int) -> bytes:
     partitions = [PartitionProduceData(index=index, records=batch) for index, batch in batches.items()]
     data = [TopicProduceData(name=topic, partition_data=partitions)]

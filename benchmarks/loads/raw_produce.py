@@ -12,7 +12,7 @@ import struct
 import time
 from collections.abc import Iterator, Sequence
 
-from benchmarks.loads.frames import PRODUCE_VERSION, batch_of, idempotent_frames, produce_frame
+from benchmarks.loads.frames import PRODUCE_VERSION, batch_of, idempotent_frames, keyed_batch, produce_frame
 from benchmarks.loads.result import Timed
 from benchmarks.loads.rpc import new_producer_id
 from benchmarks.process import usage
@@ -149,6 +149,13 @@ def one_record_requests(
         connections.append(PipelinedConnection(port, iter(frames)))
     total = each * connection_count
     return drive(pid, connections, request_bytes, warm_up=total // 5, count=total - total // 5)
+
+
+def keyed_batches(port: int, pid: int, topic: str, *, total_bytes: int) -> Timed:
+    """100-byte records under 90 keys, in batches of about 10 KB: nearly all of them replaced by later ones."""
+    frame = produce_frame(topic, {0: keyed_batch(record_count=90, record_bytes=100)}, acks=1)
+    count = total_bytes // len(frame)
+    return drive(pid, [PipelinedConnection(port, iter([frame] * count))], len(frame), 0, count)
 
 
 def large_batches(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from benchmarks.bars import Bar
 from benchmarks.brokers import Broker
+from benchmarks.brokers.broker import NO_CONFIGS
 
 Metrics = dict[str, float]
 BOTH = ("kafka", "highwater")
@@ -26,10 +27,12 @@ class Stage:
         return max(minimum, int(full * self.scale))
 
     @contextmanager
-    def topic(self, partition_count: int = 1, durability: str = "page-cache") -> Iterator[str]:
+    def topic(
+        self, partition_count: int = 1, durability: str = "page-cache", configs: Mapping[str, str] = NO_CONFIGS
+    ) -> Iterator[str]:
         """A topic for one row, gone afterwards: no row meets the data of another."""
         name = f"bench-{next(self._numbers)}"
-        self.broker.create_topic(name, partition_count, durability=durability)
+        self.broker.create_topic(name, partition_count, durability=durability, configs=configs)
         yield name
         self.broker.delete_topic(name)
 

@@ -9,6 +9,7 @@ broker stops (as Kafka does).
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from broker_engine.log.file_seam import Files
 from broker_engine.log.flush import FlushJob as LogFlushJob
 from broker_engine.log.flush import run_together
 from broker_engine.server.syncfs_rule import SyncfsRule
+
+logger = logging.getLogger(__name__)
 
 THREAD_COUNT = 4
 _CROWD_MAX = 500
@@ -83,7 +86,7 @@ class FlushManager(Generic[Job]):
         self._has_failed = False
         self.flush_count = 0
         self.flush_ms_total = 0
-        self.syncfs_count = 0
+        self.syncfs_count = self.crowd_count = 0
 
     def request(self, log: Flushable[Job]) -> None:
         """Bring everything that is in the log now to the disk, soon."""
@@ -101,6 +104,9 @@ class FlushManager(Generic[Job]):
 
     def close(self) -> None:
         self._threads.shutdown(wait=True)
+        logger.info(
+            "%d flushes of logs, %d of them by %d syncfs", self.flush_count, self.crowd_count, self.syncfs_count
+        )
 
     def _begin_what_fits(self) -> None:
         while self._waiting and self._busy_count < THREAD_COUNT and not self._is_crowd_in_flight:
@@ -155,6 +161,7 @@ class FlushManager(Generic[Job]):
     ) -> None:
         self._is_crowd_in_flight = False
         self.syncfs_count += 1
+        self.crowd_count += len(taken)
         if error is None:
             crowd.rule.on_syncfs(len(taken), elapsed_ms, self._clock.monotonic_ms())
         else:
