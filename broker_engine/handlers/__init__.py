@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from broker_engine.handlers import (
+    add_raft_voter,
     allocate_producer_ids,
     alter_configs,
     alter_credentials,
@@ -16,6 +17,7 @@ from broker_engine.handlers import (
     alter_partition_reassignments,
     alter_tenants,
     api_versions,
+    begin_quorum_epoch,
     broker_heartbeat,
     broker_registration,
     create_on_first_use,
@@ -26,24 +28,29 @@ from broker_engine.handlers import (
     describe_cluster,
     describe_configs,
     describe_log_dirs,
+    describe_quorum,
     describe_tenants,
     describe_topic_partitions,
     elect_leaders,
+    end_quorum_epoch,
     envelope,
     fetch,
+    fetch_snapshot,
     identify,
     incremental_alter_configs,
     init_producer_id,
     list_offsets,
     list_partition_reassignments,
     metadata,
+    metadata_fetch,
     offset_for_leader_epoch,
     produce,
+    remove_raft_voter,
     replica_ends,
-    replica_fetch,
     sasl_authenticate,
     sasl_handshake,
     unregister_broker,
+    vote,
 )
 from broker_engine.handlers.api import AnyApi
 from broker_engine.server.listeners import ListenerSpec
@@ -72,6 +79,9 @@ CLIENT_APIS: tuple[AnyApi, ...] = (
     alter_partition_reassignments.API,
     list_partition_reassignments.API,
     unregister_broker.API,
+    describe_quorum.API,
+    add_raft_voter.API,
+    remove_raft_voter.API,
 )
 
 PRIVATE_APIS: tuple[AnyApi, ...] = (alter_tenants.API, alter_credentials.API, describe_tenants.API)
@@ -81,11 +91,18 @@ NODE_APIS: tuple[AnyApi, ...] = (
     broker_registration.API,
     broker_heartbeat.API,
     alter_partition.API,
-    replica_fetch.API,
     allocate_producer_ids.API,
     replica_ends.API,
     create_on_first_use.API,
     envelope.API,
+    vote.API,
+    begin_quorum_epoch.API,
+    end_quorum_epoch.API,
+    metadata_fetch.API,
+    fetch_snapshot.API,
+    describe_quorum.API,
+    add_raft_voter.API,
+    remove_raft_voter.API,
 )
 
 

@@ -127,6 +127,11 @@ class QuorumState:
         """The leader that this node follows, or is."""
         return self.known_leader_id if self.role in {Role.LEADER, Role.FOLLOWER} else None
 
+    @property
+    def loading(self) -> LogPosition | None:
+        """The snapshot that is waited for."""
+        return self._loading
+
     # --- roles
 
     def _move_to(self, role: Role) -> None:

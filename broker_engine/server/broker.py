@@ -25,6 +25,8 @@ from broker_engine.metadata.image import EMPTY_IMAGE, MetadataImage
 from broker_engine.names import ROOT, Name
 from broker_engine.net.stream import NetCounters, Stream
 from broker_engine.net.tls import client_context
+from broker_engine.quorum.state import Timing
+from broker_engine.quorum.voter_set import VoterEndpoint
 from broker_engine.security.accounts import Account, Accounts
 from broker_engine.security.principal import BROKER_NAME, Principal, internal
 from broker_engine.server.budget import ByteBudget
@@ -43,7 +45,7 @@ from broker_engine.server.formation import Formation, Identity
 from broker_engine.server.lifecycle import Lifecycle
 from broker_engine.server.listeners import ListenerSpec, local_spec, parse_voters
 from broker_engine.server.log_starts import LogStarts
-from broker_engine.server.metadata_driver import MetadataDriver
+from broker_engine.server.metadata_driver import MetadataDriver, QuorumOptions
 from broker_engine.server.metadata_log import DIRECTORY as METADATA_DIRECTORY
 from broker_engine.server.pacer import Pacer
 from broker_engine.server.partitions import Partitions, SavedOffsets
@@ -137,12 +139,12 @@ class Broker:
         """Who leads the metadata, and in which epoch, as far as this node knows."""
         if not self.has_joined:
             return None, -1
-        return getattr(self.metadata, "leader_id", self.node_id), getattr(self.metadata, "epoch", 0)
+        return self.metadata.leader_id, self.metadata.epoch
 
     @property
     def is_controller(self) -> bool:
         """Leads the metadata, and has replayed all that its predecessors wrote."""
-        return self.has_joined and getattr(self.metadata, "is_leader", True)
+        return self.has_joined and self.metadata.is_leader
 
     def cluster_id_for(self, principal: Principal) -> str:
         """Root sees the real one; a tenant the id of a cluster of its own."""
@@ -217,8 +219,6 @@ class Broker:
         log.info("node %d of cluster %s on %s: %s", self.node_id, meta.cluster_id, self._data_dir.path, how)
         self._make_parts(meta)
         await self.metadata.start()
-        if not hasattr(self.metadata, "on_leadership"):
-            self.controller_loop.on_leadership(True)
         if self.config.is_broker:
             await self._become_broker(previous_epoch)
         self._is_serving = True
@@ -255,8 +255,7 @@ class Broker:
         )
         self._tasks.keep_running(self.lifecycle.run, "heartbeats")
         # Only now is the image sure to know everything that this directory may hold.
-        if hasattr(self.metadata, "wait_for_offset"):
-            await self.metadata.wait_for_offset(self.lifecycle.epoch + 1)
+        await self.metadata.wait_for_offset(self.lifecycle.epoch + 1)
         await asyncio.to_thread(tidy, self._data_dir.files, self.image, self.randomness)
         self.replication.start()
         await self._open_partitions()
@@ -305,6 +304,9 @@ class Broker:
             partitions=self.partitions,
             on_failure=self.fail,
             on_shown=self._on_image_shown,
+            options=self._quorum_options(meta),
+            peers=self.peers,
+            randomness=self.randomness,
         )
         self.has_joined = True
         spec = local_spec(self._doors.specs)
@@ -318,6 +320,7 @@ class Broker:
             make_call=lambda version: Call(self, local, internal(BROKER_NAME), version, None),
         )
         self.controller_loop = ControllerLoop(self)
+        self.metadata.on_leadership = self.controller_loop.on_leadership
         self.lifecycle = Lifecycle(
             config=self.config,
             clock=self.clock,
@@ -345,6 +348,23 @@ class Broker:
         self._scrubber = Scrubber(self.partitions, make_pacer=make_pacer)
         backoff_ms = self.config.log_cleaner_backoff_ms
         self._compactor = Compactor(self.partitions, files, self.clock, backoff_ms=backoff_ms, make_pacer=make_pacer)
+
+    def _quorum_options(self, meta: Meta) -> QuorumOptions:
+        config, named = self.config, self._voters.get(self.node_id)
+        return QuorumOptions(
+            cluster_id=meta.cluster_id,
+            is_founder=meta.is_founder or not self._voters,
+            may_vote=config.is_controller,
+            named_ids=tuple(self._voters),
+            endpoints=() if named is None else (VoterEndpoint(named.name, named.host, named.port),),
+            timing=Timing(
+                election_timeout_ms=config.controller_quorum_election_timeout_ms,
+                fetch_timeout_ms=config.controller_quorum_fetch_timeout_ms,
+                election_backoff_ms_max=config.controller_quorum_election_backoff_max_ms,
+            ),
+            snapshot_bytes=config.metadata_log_max_record_bytes_between_snapshots,
+            snapshot_interval_ms=config.metadata_log_max_snapshot_interval_ms,
+        )
 
     def _cluster_secret(self) -> str:
         path = self.config.cluster_secret_file
@@ -400,8 +420,7 @@ class Broker:
             return
         if self.config.controlled_shutdown_enable and len(self.image.brokers) > 1:
             await self.lifecycle.ask_to_stop()
-        if hasattr(self.metadata, "resign"):
-            await self.metadata.resign()
+        await self.metadata.resign()
 
     async def _close_logs(self) -> None:
         await self.metadata.stop()

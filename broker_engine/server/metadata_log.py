@@ -1,26 +1,29 @@
 """The metadata log on disk: `__cluster_metadata-0`, record batch v2, one batch per change, everything fsynced.
 
-A partition log like any other, but never deleted from, and read back whole at start. Losing the middle of it would
-delete topics: damage below what was durable once stops the node, while a torn tail, of which nobody was told, is cut.
-How far it was durable stands in a checkpoint of its own. Blocking calls are marked: in a thread.
+A partition log like any other, but never deleted from, other than below a snapshot, and read back whole at start.
+Losing the middle of it would delete topics: damage below what was durable once stops the node, while a torn tail, of
+which nobody was told, is cut. How far it was durable stands in a checkpoint of its own. Blocking calls are marked: in a
+thread.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from uuid import UUID
 
 from broker_engine.clock import Clock
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log.config import FOREVER, LogConfig
 from broker_engine.log.files import Files
-from broker_engine.log.partition_log import LogState, PartitionLog
-from broker_engine.metadata.records import Record, decode_record
+from broker_engine.log.flush import FlushJob
+from broker_engine.log.replica_log import ReplicaLog
+from broker_engine.log.results import LogState
+from broker_engine.log.retention import DeletedSegment
 from broker_engine.names import CLUSTER_METADATA, ROOT, Name, directory
 from broker_engine.quorum.ready import Entry
-from broker_engine.records.batch import BatchHeader, decode_records, iter_batches, parse_header
+from broker_engine.records.batch import decode_records, iter_batches, parse_header, verify_crc
 from broker_engine.records.builder import NewRecord, build_batch
+from broker_engine.records.compression import CorruptBatch
 from broker_engine.server.checkpoints import read_checkpoint, write_checkpoint
 
 _PARTITION = (Name(ROOT, CLUSTER_METADATA), 0)
@@ -34,26 +37,29 @@ _READ_BYTES = 1024 * 1024
 _BATCH_BYTES_MAX = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class StoredBatch:
-    header: BatchHeader
-    records: tuple[Record, ...]
-    """Empty for a control batch."""
-
-
 class MetadataLog:
-    def __init__(self, log: PartitionLog, files: Files, clock: Clock) -> None:
+    def __init__(self, log: ReplicaLog, files: Files, clock: Clock) -> None:
         self._log = log
         self._files = files
         self._clock = clock
         self._point_due_ms = clock.monotonic_ms()
 
     @classmethod
-    def open(cls, files: Files, clock: Clock) -> MetadataLog:
-        """Blocks. BrokerError where something that was durable once is gone."""
+    def open(cls, files: Files, clock: Clock, *, start_offset: int = 0) -> MetadataLog:
+        """Blocks. `start_offset` is the end of the oldest snapshot. BrokerError where something that was durable once
+        is gone.
+        """
         point = read_checkpoint(files, RECOVERY_POINT).get(_PARTITION)
         config = LogConfig(retention_ms=FOREVER, retention_bytes=FOREVER, is_deleting=False)
-        log = PartitionLog.open(files, DIRECTORY, config, clock, topic_id=METADATA_TOPIC_ID, recovery_point=point)
+        log = ReplicaLog.open(
+            files,
+            DIRECTORY,
+            config,
+            clock,
+            topic_id=METADATA_TOPIC_ID,
+            recovery_point=point,
+            log_start_offset=start_offset,
+        )
         if log.state is LogState.DAMAGED or log.log_end_offset < (point or 0):
             end_offset = log.log_end_offset
             log.close()
@@ -65,62 +71,112 @@ class MetadataLog:
         return cls(log, files, clock)
 
     @property
+    def start_offset(self) -> int:
+        return self._log.log_start_offset
+
+    @property
     def end_offset(self) -> int:
         return self._log.log_end_offset
 
     @property
-    def latest_epoch(self) -> int:
-        return self._log.latest_epoch
+    def size_bytes(self) -> int:
+        return self._log.size_bytes
 
-    def batches(self) -> Iterator[StoredBatch]:
-        """Blocks. Every batch from the first on; UnknownRecordError where one cannot be understood."""
-        offset = self._log.log_start_offset
+    # --- reading
+
+    def entries(self, offset: int) -> Iterator[Entry]:
+        """Blocks. Every entry from `offset` on."""
         while offset < self.end_offset:
-            for batch in self._read_from(offset):
-                header = parse_header(batch)
-                offset = header.next_offset
-                yield StoredBatch(header, () if header.is_control else _decode(batch))
+            data = self.read(offset, _READ_BYTES)
+            if not data:
+                raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"the metadata log cannot be read at offset {offset}")
+            for entry in parse_entries(data):
+                offset = entry.end_offset
+                yield entry
 
-    def _read_from(self, offset: int) -> Iterator[memoryview]:
-        read = self._log.read(offset, max_bytes=_READ_BYTES, end_offset=self.end_offset, at_least_one=True)
+    def read(self, offset: int, max_bytes: int) -> bytes:
+        """Stored batches from the page cache; the last one may be cut off."""
+        read = self._log.read(offset, max_bytes=max_bytes, end_offset=self.end_offset, at_least_one=True)
         data = b"".join(file_range.read() for file_range in read.ranges)
         read.release()
-        if not data:
-            raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"the metadata log cannot be read at offset {offset}")
-        return iter_batches(data)
+        return data
+
+    # --- writing
 
     def append(self, entry: Entry) -> None:
-        """One change as one batch, in the page cache."""
+        """One change as one batch, in the page cache: the leader's bytes, where it came from one."""
+        if entry.batch:
+            header = parse_header(entry.batch)
+            assert header.base_offset == self.end_offset, "the log and the quorum core count alike"
+            self._log.append_replica(memoryview(entry.batch), [header], 0, lambda _headers, _position: None)
+            return
         now_ms = self._clock.now_ms()
         records = [NewRecord(now_ms, entry.control_key, value) for value in entry.values]
         batch = build_batch(records, is_control=entry.is_control)
-        header = parse_header(batch)
-        result = self._log.append(memoryview(batch), header, leader_epoch=entry.epoch, log_append_time_ms=None)
+        result = self._log.append(
+            memoryview(batch), parse_header(batch), leader_epoch=entry.epoch, log_append_time_ms=None
+        )
         assert result.base_offset == entry.base_offset, "the log and the quorum core count alike"
 
-    def sync(self) -> int:
-        """Blocks until everything appended is on disk; the durable end offset. BrokerError: the disk failed, for
-        good.
-        """
-        job = self._log.flush_job()
-        if job is not None:
-            job.run()
-            self._log.on_flushed(job)
-            if self._clock.monotonic_ms() >= self._point_due_ms:
-                self._save_point()
-        return self._log.durable_end_offset
+    def flush_job(self) -> FlushJob | None:
+        """For a thread to run; None where nothing is unsynced, or a flush is in flight."""
+        return self._log.flush_job()
+
+    def on_flushed(self, job: FlushJob) -> int:
+        """The durable end offset. BrokerError: the disk failed, for good."""
+        return self._log.on_flushed(job)
+
+    @property
+    def is_point_due(self) -> bool:
+        return self._clock.monotonic_ms() >= self._point_due_ms
+
+    def save_point(self) -> None:
+        """Blocks. How far the log was durable, for the next start to hold it to."""
+        write_checkpoint(self._files, RECOVERY_POINT, {_PARTITION: self._log.durable_end_offset})
+        self._point_due_ms = self._clock.monotonic_ms() + _RECOVERY_POINT_INTERVAL_MS
+
+    def truncate_to(self, offset: int) -> None:
+        """Blocks until the cut is durable. The checkpoint first: else a crash in between would look like damage."""
+        self._lower_point(offset)
+        self._log.truncate_to(offset)
+
+    def begin_anew(self, start_offset: int) -> None:
+        """Blocks. A snapshot took the place of everything."""
+        self._lower_point(0)
+        self._log.begin_anew(start_offset)
+
+    def _lower_point(self, offset: int) -> None:
+        point = min(offset, self._log.durable_end_offset)
+        write_checkpoint(self._files, RECOVERY_POINT, {_PARTITION: point} if point else {})
+
+    def roll(self) -> None:
+        """The next snapshot but one can then let go of what lies below."""
+        self._log.roll()
+
+    def take_out_below(self, offset: int) -> list[DeletedSegment]:
+        """Whole segments below a snapshot's end; their `remove` blocks."""
+        return self._log.delete_records_before(offset)
 
     def close(self) -> None:
         """Blocks. After a disk error there is nothing to promise, so no point is written."""
         if self._log.state is LogState.ONLINE:
-            self._save_point()
+            self.save_point()
         self._log.close()
 
-    def _save_point(self) -> None:
-        write_checkpoint(self._files, RECOVERY_POINT, {_PARTITION: self._log.durable_end_offset})
-        self._point_due_ms = self._clock.monotonic_ms() + _RECOVERY_POINT_INTERVAL_MS
 
-
-def _decode(batch: memoryview) -> tuple[Record, ...]:
-    records = decode_records(batch, max_bytes=_BATCH_BYTES_MAX)
-    return tuple(decode_record(record.value or b"") for record in records)
+def parse_entries(data: bytes | memoryview) -> Iterator[Entry]:
+    """Whole batches only. CorruptBatch where a checksum is wrong."""
+    for batch in iter_batches(data):
+        header = parse_header(batch)
+        if not verify_crc(batch, header):
+            raise CorruptBatch(f"the batch at offset {header.base_offset} does not match its checksum")
+        records = list(decode_records(batch, max_bytes=_BATCH_BYTES_MAX))
+        key = (records[0].key or b"") if header.is_control else None
+        values = tuple(bytes(record.value or b"") for record in records)
+        yield Entry(
+            header.partition_leader_epoch,
+            header.base_offset,
+            values,
+            None if key is None else bytes(key),
+            bytes(batch),
+        )
