@@ -87,7 +87,10 @@ class MetadataOracle:
         is_move = old.replicas != new.replicas and topic.name != TELEMETRY_TOPIC
         if is_move and len(new.isr) < min_insync <= len(old.isr) and is_one_step:
             self._violate("21 a move keeps enough in sync", f"{name}: {old} to {new}")
-        is_clean = new.leader in (NO_LEADER, old.leader, *old.isr, *old.elr) or old.replicas != new.replicas
+        # When all that were in sync crashed, the longest log of enough of them leads (metadata/recovery.py).
+        recovered = () if old.isr or old.elr else old.last_known_elr
+        is_known = new.leader in (NO_LEADER, old.leader, *old.isr, *old.elr, *recovered)
+        is_clean = is_known or old.replicas != new.replicas
         if is_one_step and not is_clean and new.unclean_elections == old.unclean_elections:
             self._violate("22 no unclean election untold", f"{name}: {old} to {new}")
 
