@@ -15,6 +15,7 @@ from uuid import UUID
 from broker_engine.client.errors import ConnectionFailed
 from broker_engine.clock import Clock, Randomness
 from broker_engine.config import ConfigError
+from broker_engine.errors import ErrorCode
 from broker_engine.server.data_dir import DataDir, Meta, id_text
 from broker_engine.server.peers import Peers
 from broker_engine.wire.messages.internal_identify import IdentifyRequest, IdentifyResponse
@@ -24,7 +25,9 @@ log = logging.getLogger(__name__)
 LANE = "identify"
 _ASK_AGAIN_S = 0.1
 _ANSWER_TIMEOUT_MS = 1_000
+_CHECK_TIMEOUT_MS = 500
 _LOG_AGAIN_MS = 5_000
+_CONTRADICTIONS = (ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.DUPLICATE_BROKER_REGISTRATION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +52,28 @@ class Formation:
     async def join(self, data_dir: DataDir, randomness: Randomness) -> Meta:
         """Whose directory this is; a blank one becomes part of a cluster here, and stays with it."""
         meta = data_dir.load_meta(self._me.node_id)
+        found = await self.find_cluster() if meta is None else meta.cluster_id
+        if found is not None:
+            await self._check_others(found)
         if meta is None:
-            found = await self.find_cluster()
             cluster_id = id_text(randomness.uuid()) if found is None else found
             meta = Meta(cluster_id, self._me.node_id, self._me.directory_id, is_founder=found is None)
             data_dir.write_meta(meta)
         return meta
 
+    async def _check_others(self, cluster_id: str) -> None:
+        """Who can be reached now must be of the same cluster, and know no other process of our number. Nobody is
+        waited for: a node restarts alone.
+        """
+        request = self._request(cluster_id, is_twin_sought=True)
+        for answer in (await self._ask_all(request, timeout_ms=_CHECK_TIMEOUT_MS)).values():
+            if answer.error_code in _CONTRADICTIONS:
+                raise ConfigError(f"{answer.error_message}: check --quorum, --node-id and --data-dir")
+
     async def find_cluster(self) -> str | None:
         """The cluster's id; None where this node founds a new one. ConfigError where the others contradict."""
         while True:
-            answers = await self._ask_all()
+            answers = await self._ask_all(self._request(""), timeout_ms=_ANSWER_TIMEOUT_MS)
             cluster_ids = sorted({answer.cluster_id for answer in answers.values() if answer.cluster_id})
             if len(cluster_ids) > 1:
                 raise ConfigError(f"--quorum names nodes of different clusters: {', '.join(cluster_ids)}")
@@ -75,17 +89,25 @@ class Formation:
             return False
         return all(self._me.node_id < node_id for node_id, answer in answers.items() if answer.is_controller)
 
-    async def _ask_all(self) -> dict[int, IdentifyResponse]:
-        answers = await asyncio.gather(*(self._ask(node_id) for node_id in self._others))
+    def _request(self, cluster_id: str, *, is_twin_sought: bool = False) -> IdentifyRequest:
+        return IdentifyRequest(
+            cluster_id=cluster_id,
+            node_id=self._me.node_id,
+            directory_id=self._me.directory_id,
+            incarnation_id=self._me.incarnation_id,
+            is_twin_sought=is_twin_sought,
+        )
+
+    async def _ask_all(self, request: IdentifyRequest, *, timeout_ms: int) -> dict[int, IdentifyResponse]:
+        answers = await asyncio.gather(*(self._ask(node_id, request, timeout_ms) for node_id in self._others))
         return {node_id: answer for node_id, answer in zip(self._others, answers, strict=True) if answer is not None}
 
-    async def _ask(self, node_id: int) -> IdentifyResponse | None:
-        request = IdentifyRequest(node_id=self._me.node_id, directory_id=self._me.directory_id)
+    async def _ask(self, node_id: int, request: IdentifyRequest, timeout_ms: int) -> IdentifyResponse | None:
         try:
-            answer = await self._peers.ask(node_id, request, IdentifyResponse, lane=LANE, timeout_ms=_ANSWER_TIMEOUT_MS)
+            answer = await self._peers.ask(node_id, request, IdentifyResponse, lane=LANE, timeout_ms=timeout_ms)
         except ConnectionFailed:
             return None
-        if answer.node_id != node_id:
+        if answer.error_code == ErrorCode.NONE and answer.node_id != node_id:
             host, port = self._peers.address_of(node_id)
             raise ConfigError(f"{host}:{port} is node {answer.node_id}, not node {node_id}: check --quorum")
         return answer

@@ -50,7 +50,7 @@ class BrokerProcess:
         self._environment |= {"PYTHONUNBUFFERED": "1", **(environment or {})}
         self._ports = {name: free_port() for name in self._protocols}
         self._process: subprocess.Popen[str] | None = None
-        self._log_path = data_dir.with_name(data_dir.name + ".log")
+        self.stderr_path = data_dir.with_name(data_dir.name + ".log")
 
     def address(self, name: str = "default") -> str:
         return f"127.0.0.1:{self._ports[name]}"
@@ -70,7 +70,7 @@ class BrokerProcess:
     @property
     def log(self) -> str:
         """What the broker wrote to stderr, over all its starts."""
-        return self._log_path.read_text() if self._log_path.exists() else ""
+        return self.stderr_path.read_text() if self.stderr_path.exists() else ""
 
     def command(self) -> list[str]:
         command = [sys.executable, "-m", "broker_engine", "serve", "--data-dir", str(self.data_dir)]
@@ -94,8 +94,8 @@ class BrokerProcess:
     def launch(self) -> None:
         """Begin; a broker of a cluster is ready only when others are there."""
         assert self._process is None, "the broker runs already"
-        self._log_path.parent.mkdir(parents=True, exist_ok=True)
-        with self._log_path.open("a") as log:
+        self.stderr_path.parent.mkdir(parents=True, exist_ok=True)
+        with self.stderr_path.open("a") as log:
             self._process = subprocess.Popen(
                 self.command(), stdout=subprocess.PIPE, stderr=log, text=True, cwd=REPOSITORY, env=self._environment
             )

@@ -1,6 +1,7 @@
 """Identify (key 10004, private), version 0: one node asks another who it is, before either may be in a cluster.
 
-A blank node has an empty cluster id. `leader_id` is -1 where the node knows no leader of the metadata quorum.
+A blank node has an empty cluster id. `leader_id` is -1 where the node knows no leader of the metadata quorum. With
+`is_twin_sought` the asked node looks whether another process answers at the address of the one who asks.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ class IdentifyRequest(Message, versions="0"):
     cluster_id: String = ""
     node_id: Int32 = -1
     directory_id: Uuid = NULL_UUID
+    incarnation_id: Uuid = NULL_UUID
+    is_twin_sought: Bool = False
 
 
 class IdentifyResponse(Message, versions="0"):

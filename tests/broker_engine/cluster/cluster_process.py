@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -64,12 +63,12 @@ class ClusterProcess:
         self.directory = directory
         self.secret_file = directory / "cluster-secret"
         self.addresses = {node_id: f"127.0.0.1:{free_port()}" for node_id in range(1, count + 1)}
+        self.spare_port = free_port()
         self._common = {**QUICK, **(settings or {})}
         self._listeners = listeners or {"default": "PLAINTEXT"}
         self.nodes = {
             node_id: self.make_node(node_id, settings=(settings_of or {}).get(node_id)) for node_id in self.addresses
         }
-        self._exits = ExitStack()
 
     @property
     def quorum(self) -> str:

@@ -1,0 +1,177 @@
+"""Replicas in three real processes, written to by a real client: what is acked stays, what is not may go."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from broker_engine.wire.messages.metadata import MetadataResponsePartition
+from tests.broker_engine.cluster.cluster_process import ClusterProcess, wait_for
+
+ROUNDS = 3
+PARTITION_COUNT = 2
+_TIMEOUT_S = 30.0
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcess]:
+    with ClusterProcess(tmp_path_factory.mktemp("replicas")) as cluster:
+        cluster.wait_for_brokers(1, 2, 3)
+        yield cluster
+
+
+def make_topic(cluster: ClusterProcess, name: str, *, partition_count: int = PARTITION_COUNT, **configs: str) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+    dotted = {key.replace("_", "."): value for key, value in configs.items()}
+    admin.create_topics([NewTopic(name, partition_count, 3, config=dotted)])[name].result(_TIMEOUT_S)
+    wait_until_whole(cluster, name)
+
+
+def partitions(cluster: ClusterProcess, topic: str) -> list[MetadataResponsePartition]:
+    for shown in cluster.metadata().topics:
+        if shown.name == topic:
+            return list(shown.partitions)
+    raise OSError("not shown yet")
+
+
+def wait_until_whole(cluster: ClusterProcess, topic: str) -> None:
+    wait_for(
+        "full ISRs", lambda: all(len(each.isr_nodes) == 3 for each in partitions(cluster, topic)), timeout_s=_TIMEOUT_S
+    )
+
+
+class Writer:
+    """Sends numbers, one after the other, and knows which were acked."""
+
+    def __init__(self, cluster: ClusterProcess, topic: str, **settings: object) -> None:
+        self._topic = topic
+        self.acked: list[int] = []
+        self.failed: list[KafkaError] = []
+        self.next_number = 0
+        self._producer = Producer(
+            {"bootstrap.servers": cluster.bootstrap, "enable.idempotence": True, "log_level": 0, **settings}
+        )
+
+    def send(self, count: int) -> None:
+        for _ in range(count):
+            number, self.next_number = self.next_number, self.next_number + 1
+            self._producer.produce(
+                self._topic, b"%d" % number, on_delivery=lambda error, _, n=number: self._note(error, n)
+            )
+            self._producer.poll(0)
+
+    def _note(self, error: KafkaError | None, number: int) -> None:
+        if error is None:
+            self.acked.append(number)
+        else:
+            self.failed.append(error)
+
+    def finish(self) -> None:
+        assert self._producer.flush(_TIMEOUT_S) == 0
+
+
+def read_all(cluster: ClusterProcess, topic: str, partition_count: int = PARTITION_COUNT) -> list[int]:
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "reader", "log_level": 0})
+    try:
+        places = [TopicPartition(topic, index) for index in range(partition_count)]
+        ends = [consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)[1] for place in places]
+        consumer.assign([TopicPartition(topic, index, 0) for index in range(partition_count)])
+        found: list[int] = []
+        while len(found) < sum(ends):
+            message: Message | None = consumer.poll(_TIMEOUT_S)
+            assert message is not None
+            assert message.error() is None
+            found.append(int(message.value() or b""))
+        return found
+    finally:
+        consumer.close()
+
+
+def stored(cluster: ClusterProcess, topic: str, index: int) -> set[bytes]:
+    paths = [Path(node.data_dir) / f"{topic}-{index}" / f"{0:020d}.log" for node in cluster]
+    return {path.read_bytes() for path in paths}
+
+
+def test_nothing_that_was_acked_is_lost_when_leaders_are_killed(cluster: ClusterProcess) -> None:
+    topic = "killed"
+    make_topic(cluster, topic)
+    writer = Writer(cluster, topic)
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.wait(0.001):
+            writer.send(5)
+
+    writing = threading.Thread(target=write)
+    writing.start()
+    try:
+        for _ in range(ROUNDS):
+            count = len(writer.acked)
+            wait_for("acks", lambda count=count: len(writer.acked) > count + 200)
+            leader_id = partitions(cluster, topic)[0].leader_id
+            cluster[leader_id].kill()
+            count = len(writer.acked)
+            wait_for("acks without it", lambda count=count: len(writer.acked) > count + 200)
+            cluster[leader_id].start()
+            wait_until_whole(cluster, topic)
+    finally:
+        stop.set()
+        writing.join()
+    writer.finish()
+    assert not writer.failed
+    found = read_all(cluster, topic)
+    assert sorted(found) == sorted(writer.acked) == list(range(writer.next_number)), "each one once"
+    for index in range(PARTITION_COUNT):
+        wait_for("equal logs", lambda index=index: len(stored(cluster, topic, index)) == 1)
+
+
+@pytest.mark.parametrize("durability", ["fsync", "page-cache"])
+def test_a_stopped_follower_leaves_the_isr_and_comes_back(cluster: ClusterProcess, durability: str) -> None:
+    topic = f"stopped-{durability}"
+    make_topic(cluster, topic, ack_durability=durability)
+    controller_id = cluster.controller_id()
+    follower = next(node for node in cluster if node.node_id != controller_id)
+    writer = Writer(cluster, topic)
+    os.kill(follower.pid, signal.SIGSTOP)
+    try:
+        writer.send(100)
+        writer.finish()
+        shrunk = partitions(cluster, topic)
+        assert all(follower.node_id not in each.isr_nodes and each.leader_id >= 0 for each in shrunk)
+    finally:
+        os.kill(follower.pid, signal.SIGCONT)
+    wait_until_whole(cluster, topic)
+    assert sorted(read_all(cluster, topic)) == list(range(100))
+
+
+def test_a_tail_that_only_the_dead_leader_had_is_cut_off(cluster: ClusterProcess) -> None:
+    topic = "diverging"
+    make_topic(cluster, topic, partition_count=1)
+    acked = Writer(cluster, topic)
+    acked.send(10)
+    acked.finish()
+    leader = cluster[partitions(cluster, topic)[0].leader_id]
+    others = [node for node in cluster if node is not leader]
+    for node in others:
+        os.kill(node.pid, signal.SIGSTOP)
+    alone = Writer(cluster, topic, acks=1, **{"enable.idempotence": False})
+    alone.next_number = 1000
+    alone.send(5)
+    alone.finish()
+    leader.kill()
+    for node in others:
+        os.kill(node.pid, signal.SIGCONT)
+    acked.send(10)
+    acked.finish()
+    leader.start()
+    wait_until_whole(cluster, topic)
+    wait_for("equal logs", lambda: len(stored(cluster, topic, 0)) == 1)
+    assert read_all(cluster, topic, 1) == list(range(20))
+    assert "is cut from" in leader.log
