@@ -35,6 +35,7 @@ class SimCluster:
         """What happened to the nodes, for people."""
         self.exits: list[str] = []
         """Why nodes ended by themselves."""
+        self.wiped_nodes: dict[int, bool] = {}
         self._down_until_s = dict.fromkeys(self.nodes, 0.0)
 
     # --- up
@@ -109,6 +110,7 @@ class SimCluster:
     async def _do_wipe(self, fault: Fault, node: SimNode) -> None:
         node.lose_power()
         node.wipe()
+        self.wiped_nodes[node.id] = True
         self._stay_down(node, fault.for_s)
 
     async def _do_shutdown(self, fault: Fault, node: SimNode) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from random import Random
 
 from broker_engine.client import Admin, Client, KafkaError, NewTopic
@@ -14,6 +15,7 @@ from broker_engine.simulator.swarm import Swarm, TopicPlan
 _HOST = "127.0.1.251"
 _CHURN_TOPIC_COUNT = 3
 _RETRY_S = 0.2
+_SAVE_EVERY_S = 8.0
 
 
 class Operator:
@@ -30,6 +32,21 @@ class Operator:
 
     def start(self) -> None:
         self._clients.loop.spawn(self._process, self._run(), "operator")
+
+    def save_what_can_be_saved(self, find_lost: Callable[[], list[TopicPartition]]) -> None:
+        """After the healing: where nobody may lead, the operator takes who is left, as people do in the end."""
+        self._clients.loop.spawn(self._process, self._save(find_lost), "unclean elections")
+
+    async def _save(self, find_lost: Callable[[], list[TopicPartition]]) -> None:
+        client = await self._clients.connect(self._process, _HOST)
+        while True:
+            await asyncio.sleep(_SAVE_EVERY_S)
+            lost = find_lost()
+            if lost:
+                try:
+                    await Admin(client).elect_leaders(lost, is_unclean=True)
+                except KafkaError as error:
+                    self._clients.cluster.note(f"operator: unclean election: {error}")
 
     async def do(self, fault: Fault) -> None:
         self._todo.put_nowait(fault)

@@ -64,7 +64,7 @@ class Run:
         self.cluster = SimCluster(self.loop, swarm)
         self.clients = SimClients(self.cluster)
         self.oracles = Oracles(self.cluster, losing_topics(swarm, faults))
-        self.settling = Settling(self.cluster)
+        self.settling = Settling(self.cluster, losing_topics(swarm, faults))
         self.operator = Operator(self.clients, swarm)
         self.cluster.admin = self.operator.do
         self.log = EngineLog(self.loop, self.cluster.lines, is_everything_kept=is_traced)
@@ -113,6 +113,7 @@ class Run:
         await asyncio.sleep(WARM_UP_S)
         await self._chaos()
         self.cluster.heal()
+        self.operator.save_what_can_be_saved(self.settling.lost_partitions)
         await self._wait(self.settling.is_settled, SETTLE_WITHIN_S, "the cluster did not settle")
         await asyncio.sleep(0.5)
         self.clients.is_stopping = True

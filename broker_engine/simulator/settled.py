@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from broker_engine.client.model import TopicPartition
+from broker_engine.metadata.image import MetadataImage, PartitionImage, TopicImage
 from broker_engine.simulator.cluster import SimCluster
 
 
 class Settling:
-    def __init__(self, cluster: SimCluster) -> None:
+    def __init__(self, cluster: SimCluster, losing_topics: frozenset[str]) -> None:
+        """`losing_topics` may be left without a leader: all copies may be gone."""
         self._cluster = cluster
+        self._losing_topics = losing_topics
 
     def is_formed(self) -> str | None:
         for node in self._cluster.nodes.values():
@@ -30,6 +34,30 @@ class Settling:
                 return f"{node.name} is fenced"
         for topic in newest.topics.values():
             for index, state in topic.partitions.items():
+                if state.leader < 0 and self._may_be_gone(topic, state):
+                    continue
                 if state.leader < 0 or sorted(state.isr) != sorted(state.replicas) or state.is_reassigning:
                     return f"{topic.name}-{index}: {state}"
         return None
+
+    def _may_be_gone(self, topic: TopicImage, state: PartitionImage) -> bool:
+        """An empty disk is never elected: where it was the only one, somebody has to say what is to become of it."""
+        if len(state.replicas) == 1 and self._cluster.wiped_nodes.get(state.replicas[0]):
+            return True
+        return topic.name.name in self._losing_topics and not state.isr and not state.elr
+
+    def lost_partitions(self) -> list[TopicPartition]:
+        """Nobody who has all of it may lead: an operator has to choose."""
+        newest = max(
+            (node.broker.image for node in self._cluster.nodes.values() if node.broker), key=_offset, default=None
+        )
+        found = []
+        for topic in newest.topics.values() if newest is not None else ():
+            for index, state in topic.partitions.items():
+                if state.leader < 0 and topic.name.name in self._losing_topics:
+                    found.append(TopicPartition(topic.name.name, index))
+        return found
+
+
+def _offset(image: MetadataImage) -> int:
+    return image.next_offset
