@@ -9,9 +9,19 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import fields, replace
+from operator import attrgetter
 
-from broker_engine.telemetry.schema import Key, PartitionRow, Row, encode_key, encode_row
+from broker_engine.telemetry.schema import (
+    BrokerRow,
+    ClusterRow,
+    Key,
+    PartitionRow,
+    Row,
+    TenantRow,
+    encode_key,
+    encode_row,
+)
 
 EncodedRecord = tuple[bytes, bytes]
 
@@ -19,9 +29,16 @@ EVERY_TICK = -1
 """The turn of a row that is a sign of life too."""
 
 
+_SAID = {
+    row_type: attrgetter(*(each.name for each in fields(row_type) if each.name != "at_ms"))
+    for row_type in (PartitionRow, TenantRow, BrokerRow, ClusterRow)
+}
+
+
 def _is_same(old: Row | None, new: Row) -> bool:
     """But for the time."""
-    return old is not None and replace(old, at_ms=new.at_ms) == new
+    said = _SAID[type(new)]
+    return old is not None and bool(said(old) == said(new))
 
 
 class Sampler:

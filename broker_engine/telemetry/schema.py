@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 VERSION = 1
@@ -153,10 +154,12 @@ def _plain(value: Any) -> dict[str, Any]:
     return {name: getattr(value, name) for name in type(value).__slots__}
 
 
+_KEYS_KEPT = 16_384
 _encode_key = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 _encode_row = json.JSONEncoder(separators=(",", ":"), default=_plain).encode
 
 
+@lru_cache(maxsize=_KEYS_KEPT)
 def encode_key(key: Key) -> bytes:
     """Fields in one fixed order, so that equal keys are equal bytes."""
     return _encode_key(_plain(key)).encode()

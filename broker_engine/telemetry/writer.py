@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import operator
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from broker_engine.errors import BrokerError
@@ -26,6 +26,9 @@ log = logging.getLogger(__name__)
 
 _BATCH_BYTES_MAX = 512 * 1024
 NO_NEWS = News()
+CHANGED_PER_TICK_MAX = 500
+"""Of the partitions that are written to, the longest untold first: some 10 ms of the event loop each second. Where
+more of them are busy, each is told of every few seconds."""
 TICKS_PER_CENSUS = 5
 """It looks at every log: with thousands of them that is worth something."""
 
@@ -39,8 +42,9 @@ class TelemetryWriter:
         self._started_ms = broker.clock.now_ms()
         self._loop_lag_ms = 0
         self._roster = Roster(broker.node_id, self._partition_key, self._sampler.turn_of)
-        self._followed: tuple[object, ...] = ()
-        self._settling: dict[LocalPartition, None] = {}
+        self._followed_topics: object = None
+        self._followed: tuple[int, bool] = (-1, False)
+        self._settling: list[LocalPartition] = []
         self._census = Census()
 
     async def run(self) -> None:
@@ -87,10 +91,10 @@ class TelemetryWriter:
 
     def _follow(self) -> News:
         image, partitions = self._broker.image, self._broker.partitions
-        seen = (image.topics, len(partitions), self._is_speaker)
-        if len(self._followed) == len(seen) and all(map(operator.is_, self._followed, seen)):
+        seen = (len(partitions), self._is_speaker)
+        if self._followed_topics is image.topics and self._followed == seen:
             return NO_NEWS
-        self._followed = seen
+        self._followed_topics, self._followed = image.topics, seen
         return self._roster.follow(image, partitions.all(), is_speaker=self._is_speaker)
 
     def _rows(self, news: News, now_ms: int) -> Iterator[tuple[Key, int, Row]]:
@@ -108,14 +112,16 @@ class TelemetryWriter:
     def _entries(self, news: News) -> dict[PartitionId, Entry]:
         """What may have changed, and what has its turn."""
         partitions = self._broker.partitions
-        changed, partitions.changed = partitions.changed, {}
+        changed = list(islice(partitions.changed, CHANGED_PER_TICK_MAX))
+        for local in changed:
+            del partitions.changed[local]
         entries = {**news.entries, **dict(self._roster.of_turn(self._sampler.turn))}
         # Followers reach what was appended in one second in the next, when nothing else may happen any more.
         for local in (*changed, *self._settling):
             partition = (local.topic_id, local.index)
             if (entry := self._roster.find(partition)) is not None:
                 entries[partition] = entry
-        self._settling = changed
+        self._settling = [local for local in changed if len(local.core.replicas) > 1]
         return entries
 
     def _partition_key(self, name: Name, index: int) -> Key:

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from broker_engine.telemetry.schema import BrokerRow, Key, Kind, PartitionRow, Row, TenantRow, decode_key, decode_row
+from broker_engine.telemetry.writer import CHANGED_PER_TICK_MAX
 from broker_engine.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
 from broker_engine.wire.messages.delete_topics import DeleteTopicsRequest
+from broker_engine.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.broker_engine.broker_process import BrokerProcess
 from tests.broker_engine.handlers.calls import batch_of, create, fetch, produce, records_of, values_of
 from tests.broker_engine.raw_client import RawClient
@@ -88,6 +90,23 @@ def test_a_deleted_partition_gets_a_last_word(broker: BrokerProcess, reader: Rea
     reader.wait_for(
         Kind.PARTITION, lambda key, row: key.name == topic and isinstance(row, PartitionRow) and row.is_deleted
     )
+
+
+def test_more_busy_partitions_than_one_tick_tells_of_are_all_told_of(broker: BrokerProcess, reader: Reader) -> None:
+    count, batch = CHANGED_PER_TICK_MAX + 100, batch_of(b"x")
+    with RawClient(broker.address()) as client:
+        topic = create(client, partitions=count, ack_durability="page-cache")
+        data = [PartitionProduceData(index=index, records=batch) for index in range(count)]
+        topic_data = [TopicProduceData(name=topic, partition_data=data)]
+        client.call(ProduceRequest(acks=1, timeout_ms=10_000, topic_data=topic_data), 9)
+    told: set[int] = set()
+
+    def is_last(key: Key, row: Row) -> bool:
+        if key.name == topic and isinstance(row, PartitionRow) and row.high_watermark == 1:
+            told.add(key.partition)
+        return len(told) == count
+
+    reader.wait_for(Kind.PARTITION, is_last)
 
 
 def test_usage_is_counted_for_the_tenant(broker: BrokerProcess, reader: Reader) -> None:
