@@ -51,13 +51,13 @@ class Stream:
         counts = {"connection_count": 4, "partition_count": 7, "bytes_in": 2**60, "bytes_out": 5, "loop_lag_ms": 1}
         self.tell("broker", {"at_ms": 1, "started_ms": 1, **counts, **more}, broker=broker)
 
-    def partition(self, name: str = "orders", partition: int = 0, **more: Any) -> None:
+    def partition(self, name: str = "orders", partition: int = 0, tenant: str = "demo", **more: Any) -> None:
         row = {
             "at_ms": 1, "topic_id": "t", "leader": 1, "leader_epoch": 3, "isr": [1, 2, 3], "log_start_offset": 0,
             "replicas": [{"broker": broker, "log_end_offset": 100} for broker in (1, 2, 3)], "high_watermark": 100,
             "last_stable_offset": 100, "log_end_offset": 100, "size_bytes": 1000, "last_append_ms": 1, "min_insync": 2,
         }  # fmt: skip
-        self.tell("partition", {**row, **more}, tenant="demo", name=name, partition=partition)
+        self.tell("partition", {**row, **more}, tenant=tenant, name=name, partition=partition)
 
 
 @pytest.fixture
@@ -110,6 +110,17 @@ def test_trouble_is_counted_and_listed_the_worst_first(operator: Rest, stream: S
         (1, "under_replicated"),
     ]
     assert body["troubled"][1] | {"osr": [2, 3], "tenant": "demo", "leader": 1} == body["troubled"][1]
+
+
+def test_a_fenced_broker_that_is_silent_is_down_sooner(operator: Rest, stream: Stream) -> None:
+    stream.now_s += 3
+    stream.cluster(1, 2, 3, fenced=(2,))
+    assert [it["status"] for it in operator.get("/cluster").json()["brokers"]] == ["up", "down", "up"]
+
+
+def test_a_dead_brokers_own_telemetry_is_no_trouble_of_its_own(operator: Rest, stream: Stream) -> None:
+    stream.partition("__telemetry", partition=2, leader=-1, tenant="")
+    assert operator.get("/cluster").json()["troubled"] == []
 
 
 def test_rows_that_nobody_repeats_are_of_topics_that_are_gone(operator: Rest, stream: Stream) -> None:

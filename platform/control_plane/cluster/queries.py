@@ -14,6 +14,10 @@ from control_plane.live.states import BrokerState, ClusterState, MemberState, Pa
 
 SILENT_AFTER_S = 5.0
 """A broker tells of itself every second."""
+GONE_AFTER_S = 2.5
+"""Of one that the controller has fenced: that it is silent too leaves little doubt."""
+TELEMETRY = ("", "__telemetry")
+"""Each of its partitions is on one broker alone: without a leader it says what that broker's own line says."""
 STALE_AFTER_S = 100.0
 """Every row comes again within 30 s: an older one is of a topic that is gone."""
 
@@ -68,6 +72,7 @@ def view_of(snapshot: Snapshot) -> ClusterView:
     rows = [
         PartitionInView(PartitionName(tenant, topic, state.partition), state)
         for (tenant, topic), state in snapshot.partitions_where(lambda row: now_s - row.heard_s < STALE_AFTER_S)
+        if (tenant, topic) != TELEMETRY
     ]
     found = [(trouble_of(row.state), row) for row in rows]
     troubled = sorted(((it, row) for it, row in found if it is not None), key=lambda pair: ORDER.index(pair[0]))
@@ -99,7 +104,7 @@ def _broker(member: MemberState, told: BrokerState | None, now_s: float) -> Brok
 
 def status_of(member: MemberState, silent_for_s: float | None) -> Status:
     """Silence counts more than the controller's word: that may be gone itself."""
-    if silent_for_s is None or silent_for_s > SILENT_AFTER_S:
+    if silent_for_s is None or silent_for_s > (GONE_AFTER_S if member.is_fenced else SILENT_AFTER_S):
         return Status.DOWN
     if member.is_fenced:
         return Status.FENCED

@@ -3,14 +3,14 @@
 // The line runs from log start to log end. What matters, how far replicas trail, is tiny beside a long log; so when it
 // would vanish, the last part of the line is a magnified tail and the break between the two scales is marked.
 import { fractionBetween, type Int64Text, toBig } from "../../api/int64";
-import type { PartitionRow } from "../../api/types";
+import type { PartitionRow, Replica } from "../../api/types";
 
 export interface RailTick {
   broker: number;
   position: number;
   isLeader: boolean;
   isInSync: boolean;
-  lag: bigint | null;
+  lag: bigint;
 }
 
 export interface Rail {
@@ -34,16 +34,25 @@ export function railOf(row: PartitionRow, largestCount: bigint): Rail {
   return {
     length: end === start ? 1 : Math.max(LENGTH_MIN, fractionBetween(end - start, 0n, largestCount)),
     highWatermark: place.at(highWatermark(row)),
-    ticks: row.replicas.map((replica) => ({
-      broker: replica.broker,
-      isLeader: replica.broker === row.leader,
-      isInSync: replica.in_sync,
-      lag: replica.log_end_offset === null ? null : end - toBig(replica.log_end_offset),
-      position: place.at(replica.log_end_offset === null ? end : toBig(replica.log_end_offset)),
-    })),
+    ticks: row.replicas.flatMap((replica) => tickOf(replica, row, end, place)),
     breakAt: place.breakAt,
     isEmpty: end === start,
   };
+}
+
+/** Where a replica's log ends is not known before it has fetched: then nothing is drawn. */
+function tickOf(replica: Replica, row: PartitionRow, end: bigint, place: Scale): RailTick[] {
+  if (replica.log_end_offset === null) return [];
+  const offset = toBig(replica.log_end_offset);
+  return [
+    {
+      broker: replica.broker,
+      isLeader: replica.broker === row.leader,
+      isInSync: replica.in_sync,
+      lag: end - offset,
+      position: place.at(offset),
+    },
+  ];
 }
 
 interface Scale {
