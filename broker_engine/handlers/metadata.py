@@ -118,11 +118,13 @@ def _describe(topic: TopicImage, call: Call) -> MetadataResponseTopic:
 
 
 def _partition(index: int, partition: PartitionImage, call: Call) -> MetadataResponsePartition:
-    has_leader = partition.leader != NO_LEADER
+    # A leader that has just died is no answer: a client that hears of none asks again within 100 ms, one that hears of
+    # the dead one may wait for a second or more.
+    is_led = partition.leader != NO_LEADER and not call.broker.peers.is_gone(partition.leader)
     return MetadataResponsePartition(
-        error_code=ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
+        error_code=ErrorCode.NONE if is_led else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=index,
-        leader_id=partition.leader,
+        leader_id=partition.leader if is_led else NO_LEADER,
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),

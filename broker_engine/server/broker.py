@@ -154,11 +154,16 @@ class Broker:
         return f"lkc-{principal.tenant}" if tenant is None else tenant.cluster_id
 
     def nodes_for(self, listener: ListenerSpec) -> list[Node]:
-        """Every live broker, by the address that leads back to the same kind of listener."""
+        """Every live broker, by the address that leads back to the same kind of listener.
+
+        Those that have just left too, for some seconds: librdkafka forgets a leader that it hears of in the same answer
+        as of the end of the one before it, and asks again only after a second.
+        """
         nodes = []
         for broker in self.image.brokers.values():
+            is_listed = not broker.is_fenced or self.peers.has_left_lately(broker.id)
             for endpoint in broker.endpoints:
-                if endpoint.name == listener.name and not broker.is_fenced:
+                if endpoint.name == listener.name and is_listed:
                     nodes.append(Node(broker.id, endpoint.host, endpoint.port, broker.rack))
         return nodes
 

@@ -29,6 +29,9 @@ log = logging.getLogger(__name__)
 DIAL_TIMEOUT_MS = 2_000
 PROBE_TIMEOUT_MS = 1_000
 BACKOFF_MS, BACKOFF_MS_MAX = 20, 1_000
+DOUBT_MS, GONE_MS, LEFT_LATELY_MS = 100, 1_000, 3_000
+"""A node whose connection broke counts as gone until the probe has looked; once its port was refused, as long as the
+controller may need to see to it."""
 _RESET_PROBES_MAX = 10
 _RESET_PAUSE_S = 0.02
 
@@ -120,6 +123,8 @@ class Peers:
         self._tls = tls
         self._lanes: dict[tuple[int, str], _Lane] = {}
         self._probing: dict[int, asyncio.Task[None]] = {}
+        self._gone_until_ms: dict[int, int] = {}
+        self._refused_at_ms: dict[int, int] = {}
         self._is_closed = False
 
     def address_of(self, node_id: int) -> tuple[str, int]:
@@ -178,10 +183,13 @@ class Peers:
         assert node_id != self._node_id, "a node does not dial itself"
         address = BrokerAddress(*self.address_of(node_id))
         try:
-            return await open_connection(self._dialer, address, self._config(address, timeout_ms))
+            connection = await open_connection(self._dialer, address, self._config(address, timeout_ms))
         except AuthenticationFailed as error:
             log.error("node %d does not let us in, do both have the same cluster secret? %s", node_id, error.message)
             raise
+        self._gone_until_ms.pop(node_id, None)
+        self._refused_at_ms.pop(node_id, None)
+        return connection
 
     def _config(self, address: BrokerAddress, timeout_ms: int) -> ClientConfig:
         return ClientConfig(
@@ -202,6 +210,7 @@ class Peers:
 
     def on_broken(self, node_id: int) -> None:
         """Several lanes break at once when a process ends: one probe speaks for all of them."""
+        self._gone_until_ms[node_id] = self.clock.monotonic_ms() + DOUBT_MS
         if not self._is_closed and node_id not in self._probing:
             self._probing[node_id] = self.tasks.spawn(self._probe_lost(node_id), f"probe node {node_id}")
 
@@ -213,7 +222,19 @@ class Peers:
         log.info("a connection to node %d broke; it is %s", node_id, health)
         self.tell_lost(node_id, is_refused=health == "refused")
 
+    def is_gone(self, node_id: int) -> bool:
+        """As far as this node can tell before the metadata does: its process has just ended."""
+        return self.clock.monotonic_ms() < self._gone_until_ms.get(node_id, 0)
+
+    def has_left_lately(self, node_id: int) -> bool:
+        refused_at_ms = self._refused_at_ms.get(node_id)
+        return refused_at_ms is not None and self.clock.monotonic_ms() - refused_at_ms < LEFT_LATELY_MS
+
     def tell_lost(self, node_id: int, *, is_refused: bool) -> None:
+        if is_refused:
+            now_ms = self.clock.monotonic_ms()
+            self._refused_at_ms.setdefault(node_id, now_ms)
+            self._gone_until_ms[node_id] = self._refused_at_ms[node_id] + GONE_MS
         for listener in self.on_lost:
             listener(node_id, is_refused)
 

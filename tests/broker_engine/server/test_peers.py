@@ -87,6 +87,23 @@ async def test_a_killed_node_is_refused_and_found_again_when_it_is_back(other: B
     await peers.close()
 
 
+async def test_a_killed_node_counts_as_gone_for_a_moment_only(other: BrokerProcess) -> None:
+    """So that clients are not sent to a dead leader before the controller has spoken, nor kept from a living one."""
+    peers = peers_of(other)
+    losses = Losses(peers)
+    await identify(peers)
+    assert not peers.is_gone(OTHER)
+    other.kill()
+    assert await losses.next() == (OTHER, True)
+    assert peers.is_gone(OTHER)
+    assert peers.has_left_lately(OTHER)
+    other.start()
+    await identify(peers)
+    assert not peers.is_gone(OTHER)
+    assert not peers.has_left_lately(OTHER)
+    await peers.close()
+
+
 async def test_a_stopped_node_is_silent_and_not_refused(other: BrokerProcess) -> None:
     peers = peers_of(other)
     losses = Losses(peers)
