@@ -90,7 +90,7 @@ kafka-peer: $(KAFKA_PEER)/libs/.copied ## fetch Apache Kafka's jars: its tools r
 # -- use ------------------------------------------------------------------------------------------
 
 .PHONY: run pipeline-demo
-run: install ## everything up: broker, web, workers, demo tenant; prints URLs and a key
+run: install ## everything up: brokers, web, workers, demo tenant; prints URLs and a key
 	@exec $(BIN)/python manage.py up $(ARGS)
 
 pipeline-demo: $(VENV)/.base pipelines ## a Spark job that counts a topic's records per minute into another topic (needs `make run`)

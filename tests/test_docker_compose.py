@@ -13,10 +13,12 @@ import pytest
 import yaml
 
 from broker_engine.config import BrokerConfig
+from broker_engine.config.properties import parse_properties
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 COMPOSE: dict[str, Any] = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+BROKERS = ("broker-1", "broker-2", "broker-3")
 OURS = [name for name, service in SERVICES.items() if "build" in service]
 
 
@@ -26,7 +28,7 @@ def command_of(service: str) -> list[str]:
 
 
 def test_every_part_of_the_platform_has_a_service() -> None:
-    assert {"broker", "web", "worker", "beat", "database", "redis", "migrate", "init"} == set(SERVICES)
+    assert {*BROKERS, "web", "worker", "beat", "database", "redis", "migrate", "init"} == set(SERVICES)
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))
@@ -56,18 +58,51 @@ def test_the_web_service_serves_an_application_that_imports() -> None:
     assert callable(getattr(import_module(module), attribute))
 
 
-def test_the_broker_accepts_the_settings_that_compose_gives_it() -> None:
-    pairs = (word.removeprefix("--set=") for word in command_of("broker") if word.startswith("--set="))
-    settings = dict(pair.split("=", 1) for pair in pairs)
-    config = BrokerConfig.load({}, settings, env=SERVICES["broker"]["environment"]["HIGHWATER_ENV"])
+def config_of(broker: str) -> BrokerConfig:
+    """As `serve` would read it."""
+    words = command_of(broker)
+    options = dict(word.removeprefix("--").split("=", 1) for word in words if word.startswith("--"))
+    common = parse_properties((REPOSITORY / options["config"].removeprefix("/app/")).read_text())
+    own = dict([options["set"].split("=", 1)]) | {"node.id": options["node-id"], "log.dirs": options["data-dir"]}
+    return BrokerConfig.load(common, own, env=SERVICES[broker]["environment"]["HIGHWATER_ENV"])
+
+
+@pytest.mark.parametrize("broker", BROKERS)
+def test_a_broker_accepts_the_settings_that_compose_gives_it(broker: str) -> None:
+    config = config_of(broker)
     assert config.get("auto.create.topics.enable") is False
+    assert config.get("default.replication.factor") == 3
+    assert list(config.get("log.dirs")) == [f"/data/{broker}"]
 
 
-def test_no_listener_of_the_broker_is_without_tls_and_authentication() -> None:
-    words = command_of("broker")
-    protocols = next(word for word in words if "listener.security.protocol.map" in word).rpartition("=")[2]
-    listeners = {word.split("=")[1] for word in words if word.startswith("--listen=")}
-    assert dict(pair.split(":") for pair in protocols.split(",")) == dict.fromkeys(listeners, "SASL_SSL")
+@pytest.mark.parametrize("broker", BROKERS)
+def test_no_listener_of_a_broker_is_without_tls_and_authentication(broker: str) -> None:
+    config = config_of(broker)
+    names = [endpoint.name for endpoint in config.endpoints]
+    assert names == ["clients", "internal"]
+    assert {config.security_protocol(name).value for name in names} == {"SASL_SSL"}
+
+
+def test_brokers_find_each_other_and_the_certificate_names_them_all() -> None:
+    voters = config_of("broker-1").controller_quorum_voters
+    assert [voter.partition("@")[2].partition(":")[0] for voter in voters] == list(BROKERS)
+    script = (REPOSITORY / ".docker/init").read_text()
+    assert all(f"DNS:{broker}" in script for broker in BROKERS)
+
+
+def test_each_broker_is_told_to_clients_by_a_port_of_its_own() -> None:
+    for broker in BROKERS:
+        [published] = SERVICES[broker]["ports"]
+        host_port = published.partition(":")[0]
+        advertised = {endpoint.name: endpoint for endpoint in config_of(broker).advertised_endpoints}
+        assert str(advertised["clients"].port) == host_port
+        assert (advertised["internal"].host, advertised["internal"].port) == (broker, 9094)
+        assert f"localhost:{host_port}" in SERVICES["web"]["environment"]["HIGHWATER_KAFKA_PUBLIC"]
+
+
+def test_no_two_brokers_share_a_volume_for_their_data() -> None:
+    volumes = [mount.split(":")[0] for broker in BROKERS for mount in SERVICES[broker]["volumes"]]
+    assert [volume for volume in volumes if volume != "secrets"] == ["broker-data", "broker-2-data", "broker-3-data"]
 
 
 def test_the_image_copies_every_folder_that_runs() -> None:

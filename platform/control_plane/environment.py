@@ -72,13 +72,13 @@ def load(values: Mapping[str, str]) -> Environment:
         database_url=values.get("HIGHWATER_DATABASE_URL") or None,
         redis_url=values.get("HIGHWATER_REDIS_URL") or None,
         engine=values.get("HIGHWATER_ENGINE") or "highwater",
-        engine_bootstrap=_words(values.get("HIGHWATER_ENGINE_BOOTSTRAP")) or ("127.0.0.1:9094",),
+        engine_bootstrap=_words(values.get("HIGHWATER_ENGINE_BOOTSTRAP")) or ("127.0.0.1:9112",),
         engine_ca_file=Path(ca_file) if (ca_file := values.get("HIGHWATER_ENGINE_CA_FILE")) else None,
         cluster_secret=values.get("HIGHWATER_CLUSTER_SECRET") or None,
         cluster_secret_file=Path(values.get("HIGHWATER_CLUSTER_SECRET_FILE") or home / "cluster-secret"),
         allowed_hosts=_words(values.get("HIGHWATER_ALLOWED_HOSTS")) or _default_hosts(public_url),
         public_url=public_url,
-        kafka_public=values.get("HIGHWATER_KAFKA_PUBLIC") or "127.0.0.1:9093",
+        kafka_public=values.get("HIGHWATER_KAFKA_PUBLIC") or "127.0.0.1:9102",
     )
 
 

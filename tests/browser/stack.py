@@ -82,6 +82,12 @@ class Stack:
         [web] = [child for child in children if "uvicorn" in " ".join(child.cmdline())]
         web.kill()
 
+    def kill_broker(self, number: int) -> None:
+        """As the kernel would. The supervisor starts it again."""
+        children = psutil.Process(self._process.pid).children(recursive=True)
+        [broker] = [child for child in children if f"broker-{number}" in " ".join(child.cmdline())]
+        broker.kill()
+
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.http_port}"

@@ -117,7 +117,7 @@ def test_ctrl_c_stops_all_and_a_second_start_finds_its_data(up: Up) -> None:
 
 def test_children_do_not_outlive_a_killed_supervisor(up: Up) -> None:
     children = up.children()
-    assert len(children) == 4
+    assert len(children) == 3 + BROKERS_DEFAULT
     assert up.process is not None
     up.process.kill()
     up.process.wait()

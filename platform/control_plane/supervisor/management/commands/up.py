@@ -28,7 +28,7 @@ from control_plane.supervisor.watch import StartError, StopRequested, Supervisor
 from control_plane.tenants.demo import DemoCredentials
 
 STOP_FIRST = (("web",), ("worker",), ("beat",))
-BROKERS_DEFAULT = 1
+BROKERS_DEFAULT = 3
 
 
 class Command(BaseCommand):
@@ -39,7 +39,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--brokers",
             type=int,
-            help="how many (default: as many as there are, or 1); over the data of fewer it grows",
+            help="how many (default: 3, or as many as there are); over the data of fewer it grows",
         )
         parser.add_argument("--http-port", type=int, default=8000, help="dashboard, REST and WebSocket")
         parser.add_argument(
