@@ -76,7 +76,8 @@ def _nodes(node: RaftNode) -> list[DescribeQuorumNode]:
     return [
         DescribeQuorumNode(
             node_id=voter.key.node_id,
-            listeners=[DescribeQuorumListener(name=e.name, host=e.host, port=e.port) for e in voter.endpoints],
+            # Kafka's clients take names of listeners in capitals only.
+            listeners=[DescribeQuorumListener(name=e.name.upper(), host=e.host, port=e.port) for e in voter.endpoints],
         )
         for voter in node.core.voters.voters
     ]

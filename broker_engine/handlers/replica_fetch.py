@@ -174,7 +174,7 @@ def _answer(
             return _data(target, core, diverging=target.diverging), 0
         asked = target.asked
         has_more = not target.has_sent and asked.fetch_offset < core.log_end_offset and (left_bytes or at_least_one)
-        is_throttled = bool(local.throttled_serving.values) and _is_throttled(target, local, core)
+        is_throttled = bool(local.throttled_serving.values) and _is_throttled(target, local, core, call.broker.node_id)
         limit = call.broker.replication.serving_limit
         if has_more and not (is_throttled and limit.wait_ms()):
             bytes_max = min(asked.partition_max_bytes, left_bytes)
@@ -191,9 +191,9 @@ def _answer(
     return (None if is_told else _data(target, core)), 0
 
 
-def _is_throttled(target: ReplicaTarget, local: LocalPartition, core: PartitionCore) -> bool:
-    broker_id = target.session.broker_id
-    return broker_id not in core.isr and local.throttled_serving.holds(target.key[1], broker_id)
+def _is_throttled(target: ReplicaTarget, local: LocalPartition, core: PartitionCore, node_id: int) -> bool:
+    """As in Kafka the list names those who serve, so this broker; whoever is in sync is not held back."""
+    return target.session.broker_id not in core.isr and local.throttled_serving.holds(target.key[1], node_id)
 
 
 def _has_more(target: ReplicaTarget) -> bool:

@@ -323,14 +323,17 @@ class ReplicaFetcher:
                 local.when_durable(core.log_end_offset, lambda code: self._on_flushed(key))
 
     def _throttle(self, key: Key, followed: Followed, core: FollowerCore, size_bytes: int) -> None:
-        own_id, limit = self._parts.node_id, self._parts.limit
-        if own_id in core.isr or not followed.local.throttled_fetching.holds(key[1], own_id):
+        if not self._is_throttled(key, followed, core):
             return
-        limit.note(size_bytes)
-        wait_ms = limit.wait_ms()
+        self._parts.limit.note(size_bytes)
+        wait_ms = self._parts.limit.wait_ms()
         if wait_ms > 0:
             self._forgotten[key] = None
             self._leave_alone(key, followed, wait_ms)
+
+    def _is_throttled(self, key: Key, followed: Followed, core: FollowerCore) -> bool:
+        own_id = self._parts.node_id
+        return own_id not in core.isr and followed.local.throttled_fetching.holds(key[1], own_id)
 
     def _on_flushed(self, key: Key) -> None:
         self._unflushed_count -= 1
@@ -358,9 +361,15 @@ class ReplicaFetcher:
 
     def _retry(self, key: Key, followed: Followed) -> None:
         followed.retry = None
-        if self._followed.get(key) is followed:
-            self._forgotten.pop(key, None)
-            self._note_news(key)
+        if self._followed.get(key) is not followed:
+            return
+        core = followed.local.following
+        wait_ms = self._parts.limit.wait_ms() if core is not None and self._is_throttled(key, followed, core) else 0
+        if wait_ms > 0:
+            self._leave_alone(key, followed, wait_ms)
+            return
+        self._forgotten.pop(key, None)
+        self._note_news(key)
 
     def _cut(self, key: Key, followed: Followed, cutting: Coroutine[Any, Any, None]) -> None:
         followed.sent = None

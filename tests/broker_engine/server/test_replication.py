@@ -160,10 +160,11 @@ async def test_a_replica_that_a_reassignment_adds_catches_up_and_one_that_it_rem
     assert cluster.nodes[4].local.core.log_end_offset == 6
 
 
-@pytest.mark.parametrize("side", ["leader", "follower"])
-async def test_a_throttled_replica_that_is_not_in_sync_catches_up_at_its_rate(side: str) -> None:
+@pytest.mark.parametrize(("side", "named"), [("leader", "0:1"), ("follower", "0:3")])
+async def test_a_throttled_replica_that_is_not_in_sync_catches_up_at_its_rate(side: str, named: str) -> None:
+    """As in Kafka each list names brokers of its own side: who serves, who fetches."""
     made = Cluster(
-        topic={"ack.durability": "page-cache", f"{side}.replication.throttled.replicas": "0:3"},
+        topic={"ack.durability": "page-cache", f"{side}.replication.throttled.replicas": named},
         settings={f"{side}.replication.throttled.rate": "20000", "replica.fetch.max.bytes": "2000"},
     )
     await made.start(1, 2, 3, state=led_by(1, (1, 2, 3), isr=(1, 2)))
