@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +14,9 @@ import pytest
 
 from broker_engine.client import Admin, Client, ClientConfig, PlainCredentials
 from control_plane.supervisor.plan import INTERNAL
-from tests.control_plane.supervisor.running import Up, api_key, free_port_row
+from tests.control_plane.supervisor.running import REPOSITORY, Up, api_key, free_port_row
 
+OLD_DIRECTORY = REPOSITORY / "tests/broker_engine/fixtures/single_broker_590dd12.tar.gz"
 RECORDS = [f"record {number}" for number in range(50)]
 
 
@@ -43,10 +45,13 @@ def replicas_of(up: Up, topic: str) -> list[tuple[int, ...]]:
     return asyncio.run(_replicas_of(up, topic))
 
 
-async def _replicas_of(up: Up, topic: str) -> list[tuple[int, ...]]:
+def _root_config(up: Up) -> ClientConfig:
     sasl = PlainCredentials("control-plane", (up.home / "cluster-secret").read_text().strip())
-    config = ClientConfig(bootstrap=(f"127.0.0.1:{up.kafka_port + INTERNAL}",), sasl=sasl)
-    async with Client(config) as client:
+    return ClientConfig(bootstrap=(f"127.0.0.1:{up.kafka_port + INTERNAL}",), sasl=sasl)
+
+
+async def _replicas_of(up: Up, topic: str) -> list[tuple[int, ...]]:
+    async with Client(_root_config(up)) as client:
         view = (await Admin(client).list_topics())[topic]
         return [view.partitions[index].replicas for index in sorted(view.partitions)]
 
@@ -70,3 +75,21 @@ def test_one_broker_grows_to_three_and_keeps_every_record(up: Up) -> None:
     first.kill()
     again = httpx.post(url(up, "topics/hello/records"), auth=api_key(up), json=[{"value": "later"}], timeout=30)
     assert again.status_code == 200, again.text
+
+
+def test_a_directory_from_before_there_were_clusters_grows_too(up: Up) -> None:
+    directory = up.home / "broker-1"
+    directory.mkdir(parents=True)
+    with tarfile.open(OLD_DIRECTORY) as archive:
+        archive.extractall(directory, filter="data")
+    up.start()
+    up.wait_for("Ctrl-C stops everything")
+    assert re.search(r"each is on 3 brokers: ok", up.output), up.output
+    assert [sorted(replicas) for replicas in replicas_of(up, "orders")] == [[1, 2, 3]] * 3
+    assert asyncio.run(_record_count(up, "orders", partitions=3)) == 60
+
+
+async def _record_count(up: Up, topic: str, partitions: int) -> int:
+    async with Client(_root_config(up)) as client:
+        ends = await Admin(client).list_offsets({(topic, index): "latest" for index in range(partitions)})
+        return sum(found.offset for found in ends.values())
