@@ -68,6 +68,7 @@ FETCH_BYTES_MAX = 55 * 1024 * 1024
 IN_FLIGHT_BYTES_MAX = 512 * 1024 * 1024
 STOP_GRACE_S = 10.0
 PASSWORD_THREAD_COUNT = 2
+VOTE_WAIT_S_MAX = 3.0
 _AFTER_CRASH = "the last stop was not clean, so logs are checked from their recovery points on"
 
 
@@ -227,6 +228,7 @@ class Broker:
         if self.config.is_broker:
             await self._become_broker(previous_epoch)
         self._is_serving = True
+        await self._wait_to_vote()
 
     def _open_for_nodes(self) -> None:
         """Other nodes may ask who we are from the first moment on: nobody could form a cluster otherwise."""
@@ -250,6 +252,22 @@ class Broker:
             tls=client_context(self.config.ssl_certificate_file) if self.config.ssl_certificate_file else None,
         )
         self._doors.open_for_nodes(self._make_session, self.budget)
+
+    async def _wait_to_vote(self) -> None:
+        """So that a new cluster whose nodes are all ready can lose one of them. Who is not named in the leader's
+        `--quorum` stays an observer, and is ready after a while.
+        """
+        try:
+            async with asyncio.timeout(VOTE_WAIT_S_MAX):
+                while self._is_to_vote:
+                    await self.metadata.node.news.wait()
+        except TimeoutError:
+            log.info("this node follows the metadata without a vote")
+
+    @property
+    def _is_to_vote(self) -> bool:
+        is_voter = any(key.directory_id == self.identity.directory_id for key in self.metadata.voters.keys)
+        return self.config.is_controller and len(self._voters) > 1 and not is_voter
 
     async def _become_broker(self, previous_epoch: int | None) -> None:
         """Registered, with open logs, unfenced, serving: in this order."""

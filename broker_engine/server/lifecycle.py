@@ -63,6 +63,7 @@ class Lifecycle:
         self._metadata_offset = metadata_offset
         self._on_fatal = on_fatal
         self._heard_ms = 0
+        self._is_unanswered = False
         self._is_ready = False
         self._wants_shutdown = False
         self._may_stop = asyncio.Event()
@@ -165,7 +166,9 @@ class Lifecycle:
             self._on_answer(response, sent_ms)
 
     def _on_silence(self, error: ConnectionFailed) -> None:
-        log.warning("no controller answered the heartbeat: %s", error.message)
+        if not self._is_unanswered:
+            log.warning("no controller answers heartbeats: %s", error.message)
+        self._is_unanswered = True
         if self._wants_shutdown and self.is_self_fenced:
             self._may_stop.set()
 
@@ -175,6 +178,9 @@ class Lifecycle:
         elif response.error_code != ErrorCode.NONE:
             log.warning("the heartbeat was answered %s", ErrorCode(response.error_code).name)
         else:
+            if self._is_unanswered:
+                log.info("heartbeats are answered again")
+            self._is_unanswered = False
             self._heard_ms = sent_ms
             self._note_fencing(response.is_fenced)
             if response.should_shut_down:
