@@ -55,8 +55,9 @@ class SegmentRecovery:
         """`next_base`: where the next segment begins; None for the last one."""
         segment = self.segment
         position = 0 if known_holes else self._trusted_position()
-        # The last process may have stopped because a sync failed: the cache still shows what the disk never got.
-        segment.handle.forget_cached(position)
+        if self._holds_more_than_was_promised(position):
+            # The last process may have stopped because a sync failed: the cache still shows what the disk never got.
+            segment.handle.forget_cached(position)
         if position and next(scan_batches(segment.handle, position, verify=True), None) is None:
             position = self._distrust()
         position = self._scan(position)
@@ -67,6 +68,15 @@ class SegmentRecovery:
             segment.handle.truncate(position)
         elif self._is_short(next_base) and segment.end_offset < self._recovery_point:
             self._add_hole(self._recovery_point if next_base is None else next_base, position, position)
+
+    def _holds_more_than_was_promised(self, position: int) -> bool:
+        """After a clean stop it does not, and thousands of partitions need not wait for the disk."""
+        end_position, end_offset = position, self.segment.base_offset
+        for batch in scan_batches(self.segment.handle, position):
+            end_position, end_offset = batch.end_position, batch.header.next_offset
+            if end_offset > self._recovery_point:
+                return True
+        return end_position != self.segment.size_bytes
 
     def ends_early(self, next_base: int) -> bool:
         """Was the end of a sealed segment lost, so that the log ends here?"""
