@@ -109,8 +109,6 @@ class MetadataDriver:
         self.image: MetadataImage = EMPTY_IMAGE
         self.applied_offset = 0
         """The image holds everything below it."""
-        self.is_leader = False
-        """Leads, committed something in its own epoch, and shows all that was written before."""
         self.on_leadership: Callable[[bool], None] = lambda is_leader: None
         # A node that may not vote says so by having no directory: nobody will make a voter of it.
         self._me = VoterKey(node_id, directory_id if options.may_vote else UUID(int=0))
@@ -123,6 +121,9 @@ class MetadataDriver:
         self._peers = peers
         self._randomness = randomness or SystemRandomness()
         self._node: RaftNode | None = None
+        self._was_leader = False
+        """What `on_leadership` was told last."""
+        self._has_failed = False
         self._unapplied = _Unapplied()
         self._applied = Bell()
         self._showing = asyncio.Lock()
@@ -145,6 +146,14 @@ class MetadataDriver:
         if self._node is None:
             raise BrokerError(ErrorCode.BROKER_NOT_AVAILABLE, "this node's metadata log is not open yet")
         return self._node
+
+    @property
+    def is_leader(self) -> bool:
+        """Leads, committed something in its own epoch, and shows all that was written before."""
+        if self._node is None or self._has_failed:
+            return False
+        core = self._node.core
+        return core.has_committed_in_epoch and self.applied_offset > core.epoch_start_offset
 
     @property
     def leader_id(self) -> int | None:
@@ -265,7 +274,7 @@ class MetadataDriver:
             self._on_disk_failed(error)
 
     def _on_disk_failed(self, error: Exception) -> None:
-        self.is_leader = False
+        self._has_failed = True
         self._fail_all(BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, "the metadata log failed"))
         self._on_failure(error)
 
@@ -281,7 +290,7 @@ class MetadataDriver:
             await self._partitions.open_missing(EMPTY_IMAGE, self.image)
 
     async def stop(self) -> None:
-        self._set_leader(is_leader=False)
+        self._tell_leadership(is_leader=False)
         await self._tasks.stop()
         if self._joiner is not None:
             await self._joiner.stop()
@@ -341,14 +350,12 @@ class MetadataDriver:
 
     def _on_stepped(self) -> None:
         self._log_voters()
-        core = self.node.core
-        is_ready = core.has_committed_in_epoch and self.applied_offset > core.epoch_start_offset
-        self._set_leader(is_leader=is_ready)
+        self._tell_leadership(is_leader=self.is_leader)
 
-    def _set_leader(self, *, is_leader: bool) -> None:
-        if is_leader == self.is_leader:
+    def _tell_leadership(self, *, is_leader: bool) -> None:
+        if is_leader == self._was_leader:
             return
-        self.is_leader = is_leader
+        self._was_leader = is_leader
         if not is_leader:
             self._fail_undecided()
         self._applied.ring()
