@@ -27,10 +27,14 @@ class MetadataOracle:
 
     def look_at(self, node_id: int, broker: Broker) -> None:
         driver = broker.metadata
-        if getattr(driver, "is_leader", False):
-            known = self._leaders.setdefault(driver.epoch, node_id)
+        core = driver._node.core if driver._node is not None else None
+        if core is not None and core.is_leader:
+            known = self._leaders.setdefault(core.epoch, node_id)
             if known != node_id:
-                self._violate("24 one leader per epoch", f"epoch {driver.epoch}: node {known} and node {node_id}")
+                self._violate("24 one leader per epoch", f"epoch {core.epoch}: node {known} and node {node_id}")
+            is_committed = (core.high_watermark or 0) > core.epoch_start_offset
+            if driver.is_leader and not is_committed:
+                self._violate("26 first its own epoch", f"node {node_id} decides in epoch {core.epoch} too early")
         # Replicas follow an image a moment before it is shown to clients.
         image = max(driver.image, broker.partitions._image, key=lambda image: image.next_offset)
         if image is not self._shown.get(node_id):
@@ -106,6 +110,13 @@ def _min_insync(topic: TopicImage, broker: Broker) -> int:
 
 
 def _essence(image: MetadataImage) -> tuple[object, ...]:
-    """What every node must agree on at an offset, in an order of its own."""
-    topics = [(topic.id, topic.name, topic.partitions, topic.configs) for topic in image.topics.values()]
-    return (image.brokers, topics, image.next_producer_id, image.voters)
+    """What every node must agree on at an offset, in an order of its own: a snapshot and a log may differ in theirs."""
+    topics = [
+        (topic.id, topic.name, sorted(topic.partitions.items()), sorted(topic.configs.items()))
+        for topic in sorted(image.topics.values(), key=lambda topic: topic.id)
+    ]
+    return (sorted(image.brokers.items()), topics, image.next_producer_id, image.voters)
+
+
+def _first(pair: tuple[int, object]) -> int:
+    return pair[0]
