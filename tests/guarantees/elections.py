@@ -75,8 +75,8 @@ def min_insync(count: int) -> Story:
         lab.cluster.kill(leader)
         lab.cluster.nodes[leader].wipe()
         lab.cluster.launch([follower])
-        lab.cluster.launch([leader])
         _let_lead(lab, partition, follower)
+        lab.cluster.launch([leader])
         lab.cluster.wait_until_whole([partition[0]])
         return Counts.of(lab.read_back(history, partition))
 
