@@ -2,6 +2,7 @@
 
 --seed N [--trace]             one run; with --trace everything that was logged
 --seeds N [--from M] [--jobs J] many, with a closing line; exit code 1 if a rule was broken
+--planted [NAME]              does it find the bugs that we know of? A table; exit code 1 if one is not found
 --seeds N --hashes             what each of them did, in a number: the same each time
 """
 
@@ -12,6 +13,7 @@ import os
 import sys
 
 from broker_engine.simulator.campaign import run_many, tell, tell_violation
+from broker_engine.simulator.planted_table import tell_planted
 from broker_engine.simulator.run import run_seed
 from broker_engine.simulator.schedule import draw_faults
 from broker_engine.simulator.swarm import draw
@@ -21,6 +23,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.seed is not None:
         return _run_one(options.seed, is_traced=options.trace)
+    if options.planted is not None:
+        return tell_planted(options.planted)
     if options.hashes:
         return _tell_hashes(range(options.first, options.first + options.seeds))
     return run_many(range(options.first, options.first + options.seeds), job_count=options.jobs)
@@ -56,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--trace", action="store_true", help="tell everything that was logged")
     parser.add_argument("--seeds", type=int, default=100, help="run so many")
     parser.add_argument("--from", dest="first", type=int, default=0, help="the first of them")
+    parser.add_argument("--planted", nargs="?", const="", metavar="NAME", help="find planted bugs, all or one")
     parser.add_argument("--hashes", action="store_true", help="tell only the trace hash of each")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     return parser

@@ -6,41 +6,59 @@ prints the table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from broker_engine.errors import ErrorCode
+from broker_engine.log import recovery
+from broker_engine.metadata import brokers
 from broker_engine.partition.core import PartitionCore
 from broker_engine.partition.follower_core import FollowerCore
 from broker_engine.partition.replica import ReplicaCore
+from broker_engine.quorum.election import Elections
+from broker_engine.quorum.leading import Leading
+from broker_engine.server import broker as broker_module
 from broker_engine.server.data_dir import DataDir
 from broker_engine.server.local_partition import LocalPartition
+from broker_engine.server.metadata_driver import MetadataDriver
+from broker_engine.server.roles import RoleMaker
 from broker_engine.simulator.run import RunReport, run_seed
 from broker_engine.simulator.sim_clock import SimClock
 from broker_engine.simulator.sim_disk import SimDisk
 
 SEEDS_MAX = 2_000
+_EVERYTHING = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    owner: Any
+    """A class or a module."""
+    attribute: str
+    replacement: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Planted:
     name: str
     what: str
-    owner: type[Any]
-    attribute: str
-    replacement: Any
+    patches: tuple[Patch, ...]
     first_seed: int = 0
     """From here on it is found soon: for the test."""
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        original = self.owner.__dict__[self.attribute]
-        setattr(self.owner, self.attribute, self.replacement)
+        originals = [vars(patch.owner)[patch.attribute] for patch in self.patches]
+        for patch in self.patches:
+            setattr(patch.owner, patch.attribute, patch.replacement)
         try:
             yield
         finally:
-            setattr(self.owner, self.attribute, original)
+            for patch, original in zip(self.patches, originals, strict=True):
+                setattr(patch.owner, patch.attribute, original)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,41 +68,44 @@ class Finding:
     report: RunReport
 
 
-def find(planted: Planted, seeds: Iterable[int], *, is_stopped: Callable[[], bool] = lambda: False) -> Finding | None:
+def find(planted: Planted, seeds: Iterable[int]) -> Finding | None:
     with planted.in_place():
         for count, seed in enumerate(seeds, start=1):
             report = run_seed(seed)
             if not report.is_ok:
                 return Finding(count, report)
-            if is_stopped():
-                return None
     return None
 
 
 # --- replication
 
 
-def _no_check(self: ReplicaCore, current_leader_epoch: int) -> None:
-    """KIP-320: whoever fetches is not asked which leader it means."""
+def _check_no_epoch(self: ReplicaCore, current_leader_epoch: int) -> None:
+    pass
 
 
 def _cut_to_high_watermark(self: FollowerCore, own_end_offset: int, leader_end_offset: int) -> int:
-    """KIP-101: the follower's own high watermark, which may lag behind, decides what it keeps."""
     return min(self.high_watermark, self.log_end_offset)
 
 
-def _no_cut(self: FollowerCore, own_end_offset: int, leader_end_offset: int) -> int:
+def _core_cut_to_high_watermark(self: Any, state: Any, local: LocalPartition) -> Any:
+    """As a replica did on becoming a follower before leader epochs were known: its high watermark may lag."""
+    core = _next_core(self, state, local)
+    if isinstance(core, FollowerCore) and core.high_watermark < core.log_end_offset and local.busy is None:
+        local.log.truncate_to(core.high_watermark)
+        core = _next_core(self, state, local)
+    return core
+
+
+def _cut_nothing(self: FollowerCore, own_end_offset: int, leader_end_offset: int) -> int:
     return self.log_end_offset
 
 
-def _caught_up_to_high_watermark(self: PartitionCore, follower: Any) -> bool:
-    """The epoch's start is forgotten: a new leader's high watermark may be behind what is committed."""
+def _has_high_watermark(self: PartitionCore, follower: Any) -> bool:
     return bool(self._counted_end(follower) >= self.high_watermark)
 
 
-def _acked_at_once(self: LocalPartition, end_offset: int, on_acked: Any) -> None:
-    from broker_engine.errors import ErrorCode
-
+def _ack_at_once(self: LocalPartition, end_offset: int, on_acked: Any) -> None:
     on_acked(ErrorCode.NONE)
 
 
@@ -92,53 +113,121 @@ def _written_end(self: PartitionCore, follower: Any) -> int:
     return int(follower.end_offset)
 
 
+def _keep_producers(self: FollowerCore, log_start_offset: int, log_end_offset: int, producers: Any) -> None:
+    _on_truncated(self, log_start_offset, log_end_offset, self.producers)
+
+
+_on_truncated = FollowerCore.on_truncated
+_next_core = RoleMaker.next_core
+
+
+# --- controller and quorum
+
+
+def _all_are_clean(*arguments: Any, **given: Any) -> Any:
+    return _out_of_sync(*arguments, **{**given, "is_clean": True, "is_wiped": False})
+
+
+def _commit_by_counting(self: Leading, agreed: int) -> bool:
+    """Raft 5.4.2: an entry of an older epoch may still be replaced though a majority has it."""
+    return agreed > (self.high_watermark or 0)
+
+
+def _vote_again(self: Elections, request: Any) -> bool:
+    return bool(self.log.last <= request.last)
+
+
+_out_of_sync = brokers._out_of_sync
+
+
 # --- disk
 
 
 def _kept_clean_marker(self: DataDir) -> int | None:
-    import json
-
     if not self.files.exists(".kafka_cleanshutdown"):
         return None
     return int(json.loads(self.files.read_small(".kafka_cleanshutdown"))["brokerEpoch"])
 
 
-def _atomic_without_directory(self: SimDisk, path: str, data: bytes, *, is_durable: bool) -> None:
-    temporary = path + ".tmp"
-    self._write_temporary(temporary, data, is_durable=is_durable)
-    self.rename(temporary, path)
-
-
-def _atomic_without_sync(self: SimDisk, path: str, data: bytes, *, is_durable: bool) -> None:
-    self._write_temporary(path + ".tmp", data, is_durable=is_durable and "quorum-state" not in path)
+def _write_without_directory(self: SimDisk, path: str, data: bytes, *, is_durable: bool) -> None:
+    self._write_temporary(path + ".tmp", data, is_durable=is_durable)
     self.rename(path + ".tmp", path)
-    if is_durable and "quorum-state" not in path:
-        self.sync_dir(path.rpartition("/")[0])
+
+
+def _write_votes_lazily(self: SimDisk, path: str, data: bytes, *, is_durable: bool) -> None:
+    _write_atomic(self, path, data, is_durable=is_durable and not path.endswith("quorum-state"))
+
+
+_write_atomic = SimDisk.write_atomic
+
+
+def _load_everything_trusted(self: Any, base: int, next_base: int | None) -> bool:
+    point, self._recovery_point = self._recovery_point, _EVERYTHING
+    try:
+        return bool(_load_trusted(self, base, next_base))
+    finally:
+        self._recovery_point = point
+
+
+_load_trusted = recovery._Loader._load_trusted
+
+
+async def _wait_for_nothing(self: MetadataDriver, next_offset: int) -> None:
+    pass
+
+
+def _delete_strays(files: Any, image: Any, randomness: Any) -> None:
+    """What the image does not know yet is gone for good."""
+    for name in files.list_dir(""):
+        topic, _, index = name.rpartition("-")
+        is_known = any(known.name.name == topic for known in image.topics.values())
+        if topic and index.isdigit() and not topic.startswith("__") and not is_known:
+            for file in files.list_dir(name):
+                files.unlink(f"{name}/{file}")
+            files.remove_dir(name)
 
 
 PLANTED: tuple[Planted, ...] = (
-    Planted("truncate-to-hw", "a follower cuts its log to its own high watermark (KIP-101)",
-            FollowerCore, "truncation_offset", _cut_to_high_watermark),
+    Planted("truncate-to-hw", "a new follower cuts its log to its own high watermark (KIP-101)",
+            (Patch(RoleMaker, "next_core", _core_cut_to_high_watermark),)),
+    Planted("diverging-to-hw", "where logs part, a follower cuts to its own high watermark",
+            (Patch(FollowerCore, "truncation_offset", _cut_to_high_watermark),)),
     Planted("no-truncation", "a follower keeps what its leader never had",
-            FollowerCore, "truncation_offset", _no_cut),
+            (Patch(FollowerCore, "truncation_offset", _cut_nothing),)),
     Planted("no-fetch-epoch", "nobody checks the leader epoch of a request (KIP-320)",
-            ReplicaCore, "check_leader_epoch", _no_check),
+            (Patch(ReplicaCore, "check_leader_epoch", _check_no_epoch),)),
     Planted("no-epoch-start", "a follower joins the ISR before it has the epoch's start",
-            PartitionCore, "_has_caught_up", _caught_up_to_high_watermark),
+            (Patch(PartitionCore, "_has_caught_up", _has_high_watermark),)),
     Planted("hw-by-isr", "the high watermark goes by the ISR, not by the maximal one (KIP-497)",
-            PartitionCore, "maximal_isr", property(lambda self: self.isr)),
-    Planted("hw-by-written", "fsync mode counts what a follower has not synced",
-            PartitionCore, "_counted_end", _written_end),
+            (Patch(PartitionCore, "maximal_isr", property(lambda self: self.isr)),
+             Patch(PartitionCore, "_is_about_to_join", lambda self, replica, follower: False))),
+    Planted("hw-by-written", "in fsync mode what a follower has not synced counts",
+            (Patch(PartitionCore, "_counted_end", _written_end),)),
     Planted("ack-at-once", "acks=all is answered after the leader's append",
-            LocalPartition, "when_acked", _acked_at_once),
+            (Patch(LocalPartition, "when_acked", _ack_at_once),)),
     Planted("latest-too-early", "a new leader tells the end before it knows what is committed",
-            PartitionCore, "knows_latest_offset", property(lambda self: True)),
+            (Patch(PartitionCore, "knows_latest_offset", property(lambda self: True)),)),
+    Planted("producers-kept", "what producers did is not read anew after a cut",
+            (Patch(FollowerCore, "on_truncated", _keep_producers),)),
+    Planted("unclean-kept", "a crashed broker stays among those who may be elected (KIP-966)",
+            (Patch(brokers, "_out_of_sync", _all_are_clean),)),
     Planted("clean-marker-kept", "the marker of a clean stop outlives the next crash",
-            DataDir, "take_clean_marker", _kept_clean_marker),
-    Planted("rename-not-synced", "a rename is not followed by a sync of its directory",
-            SimDisk, "write_atomic", _atomic_without_directory),
+            (Patch(DataDir, "take_clean_marker", _kept_clean_marker),)),
     Planted("vote-not-synced", "a vote is told before it is on disk",
-            SimDisk, "write_atomic", _atomic_without_sync),
+            (Patch(SimDisk, "write_atomic", _write_votes_lazily),)),
+    Planted("rename-not-synced", "a rename is not followed by a sync of its directory",
+            (Patch(SimDisk, "write_atomic", _write_without_directory),)),
+    Planted("serve-before-commit", "a new controller decides before its own epoch has committed",
+            (Patch(Leading, "has_committed_in_epoch", property(lambda self: self.is_leader)),)),
+    Planted("commit-by-counting", "a controller commits entries of older epochs by counting copies (Raft 5.4.2)",
+            (Patch(Leading, "_may_commit", _commit_by_counting),)),
+    Planted("vote-twice", "a voter forgets whom it voted for in this epoch",
+            (Patch(Elections, "_grants_vote", _vote_again),)),
+    Planted("index-trusted", "indexes and segments behind the recovery point are taken as they are",
+            (Patch(recovery._Loader, "_load_trusted", _load_everything_trusted),)),
+    Planted("strays-deleted", "directories that the image does not know yet are deleted",
+            (Patch(MetadataDriver, "wait_for_offset", _wait_for_nothing),
+             Patch(broker_module, "tidy", _delete_strays))),
     Planted("wall-clock-timers", "sessions and time-outs go by the wall clock",
-            SimClock, "monotonic_ms", SimClock.now_ms),
+            (Patch(SimClock, "monotonic_ms", SimClock.now_ms),)),
 )  # fmt: skip

@@ -48,14 +48,18 @@ class Pipe:
         self.kick()
 
     def kick(self) -> None:
-        """Deliver the first item when its time has come."""
+        """Deliver the first item when its time has come: the process of the target reads it when it runs."""
         if not self._is_scheduled and self._items and not self._is_broken:
-            self._is_scheduled = True
-            when_s = max(self._items[0][0], self._net.loop.now_s)
-            self._net.loop.call_as(self._net.loop.world, when_s, self._arrive)
+            loop, target = self._net.loop, self._target
+            when_s = max(self._items[0][0], loop.now_s)
+            if target.is_dead:  # its kernel answers
+                self._is_scheduled = True
+                loop.call_as(loop.world, when_s, self._arrive)
+            elif target.is_reading:
+                self._is_scheduled = True
+                loop.call_as(target.process, when_s, self._arrive)
 
     def _arrive(self) -> None:
-        """In the kernels. The process of the target reads when it runs."""
         self._is_scheduled = False
         if self._is_broken or not self._items:
             return
@@ -65,13 +69,9 @@ class Pipe:
         elif target.is_dead:
             source.break_off(ConnectionResetError("connection reset by peer"))
         elif target.is_reading:
-            self._is_scheduled = True
-            net.loop.call_as(target.process, net.loop.now_s, self._read)
+            self._read()
 
     def _read(self) -> None:
-        self._is_scheduled = False
-        if self._is_broken or not self._items or not self._target.is_reading:
-            return
         _, item = self._items.popleft()
         self.kick()
         if item is None:
@@ -89,6 +89,7 @@ class Pipe:
     def lose(self) -> None:
         """What is under way. Whoever sends more will be told that nobody is there."""
         self._items.clear()
+        self._is_scheduled = False  # the reader's process may be dead, and its callback with it
         self.waiting_bytes = 0
 
 

@@ -188,7 +188,7 @@ def _producers(random: Random, topics: tuple[TopicPlan, ...]) -> tuple[ProducerP
                 topic=topics[number % len(topics)],
                 acks=acks,
                 is_idempotent=acks == -1 and random.random() < 0.8,
-                pause_s=random.choice([0.05, 0.15, 0.4]),
+                pause_s=random.choice([0.1, 0.3, 0.8]),
                 linger_ms=random.choice([0, 5]),
                 burst_max=random.choice([1, 1, 4]),
             )
