@@ -53,8 +53,9 @@ class _Pair:
 def _reset(writer: asyncio.StreamWriter) -> None:
     """RST instead of FIN: the other side learns nothing of what was still under way."""
     transport_socket = writer.get_extra_info("socket")
-    with contextlib.suppress(OSError):
-        transport_socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+    if transport_socket is not None:  # else it is closed already
+        with contextlib.suppress(OSError):
+            transport_socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
     writer.transport.abort()
 
 
