@@ -113,7 +113,11 @@ class ClusterOut(serializers.Serializer):
 
 class PlanIn(StrictSerializer):
     replication_factor = WholeNumber(
-        required=False, allow_null=True, min_value=1, max_value=9, help_text="Raise every topic to this"
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=9,
+        help_text="Topics with fewer copies get as many; where brokers leave, topics with more keep as many",
     )
     leaving = serializers.ListField(
         child=WholeNumber(min_value=0), required=False, max_length=100, help_text="Brokers to take all replicas from"

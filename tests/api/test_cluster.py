@@ -200,6 +200,16 @@ def test_a_broker_is_drained_stopped_and_removed(operator: Rest, stream: Stream,
     assert AuditEntry.objects.get(verb="cluster.broker_removed").target == "broker 2"
 
 
+def test_a_broker_cannot_leave_when_too_few_stay_for_the_copies(
+    operator: Rest, stream: Stream, cluster: MemoryCluster
+) -> None:
+    cluster.replicas[ORDERS] = (1, 2, 3)
+    path = "/cluster/moves?dry_run=true"
+    assert "keep 2 copies" in problem(operator.post(path, {"leaving": [2]}), 409)["detail"]
+    [move] = operator.post(path, {"leaving": [2], "replication_factor": 2}).json()["moves"]
+    assert (move["before"], move["after"], move["size_bytes"]) == ([1, 2, 3], [1, 3], "0")
+
+
 def test_nothing_is_planned_around_a_broker_that_is_only_away(
     operator: Rest, stream: Stream, cluster: MemoryCluster
 ) -> None:

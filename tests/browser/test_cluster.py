@@ -44,11 +44,11 @@ def test_every_replica_shows_where_its_log_ends(page: Page, stack: Stack) -> Non
 
 
 def test_operators_see_brokers_and_others_do_not(open_page: OpenPage, page: Page, stack: Stack) -> None:
-    expect(page.get_by_role("link", name="Cluster")).to_have_count(0)
+    expect(page.get_by_role("link", name="Cluster", exact=True)).to_have_count(0)
     page.goto("/cluster")
     expect(page.get_by_text("There is no page here")).to_be_visible()
     operator = sign_in_as_operator(open_page(), stack)
-    operator.get_by_role("link", name="Cluster").click()
+    operator.get_by_role("link", name="Cluster", exact=True).click()
     expect(operator.locator("[data-broker]")).to_have_count(3)
     expect(operator.locator("[data-fact='Brokers up']")).to_contain_text("3 of 3", timeout=TELEMETRY_WITHIN_MS)
     expect(operator.locator("[data-fact=Voters]")).to_contain_text("1, 2, 3")
@@ -68,6 +68,8 @@ def test_a_plan_is_read_before_it_is_begun(open_page: OpenPage, stack: Stack) ->
     page.goto("/cluster")
     page.get_by_role("button", name="Drain broker 3").click()
     dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("alert")).to_contain_text("keep 2 copies")
+    dialog.get_by_label("Copies of each partition").select_option("At most 2")
     expect(dialog.get_by_text("Nothing has been moved yet")).to_be_visible(timeout=TELEMETRY_WITHIN_MS)
     expect(dialog.get_by_role("button", name=re.compile("^Begin [0-9]+ move"))).to_be_enabled()
     page.keyboard.press("Escape")

@@ -34,7 +34,8 @@ class MemoryCluster:
         for name, before in self.replicas.items():
             kept = [broker for broker in before if broker in staying]
             others = [broker for broker in staying if broker not in kept]
-            after = tuple([*kept, *others][: replication_factor or len(before)])
+            wanted = replication_factor or len(before)
+            after = tuple([*kept, *others][: min(wanted, len(before)) if leaving else max(wanted, len(before))])
             if after != before:
                 moves.append(Move(name, before, after))
         return moves

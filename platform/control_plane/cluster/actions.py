@@ -42,12 +42,12 @@ class Plan:
 def plan_moves(*, replication_factor: int | None = None, leaving: frozenset[int] = frozenset()) -> Plan:
     """What would be moved. Nothing changes."""
     engine, deadline = get_engine().cluster, Deadline.after(IN_REQUEST_S)
-    _check_leaving(engine, leaving, replication_factor, deadline)
+    _check_brokers(engine, leaving, replication_factor, deadline)
     moves = engine.propose_moves(replication_factor=replication_factor, leaving=leaving, timeout_s=deadline.left_s())
     return Plan(sorted(moves, key=lambda move: move.partition), known_sizes())
 
 
-def _check_leaving(
+def _check_brokers(
     engine: ClusterEngine, leaving: frozenset[int], replication_factor: int | None, deadline: Deadline
 ) -> None:
     live = engine.live_brokers(timeout_s=deadline.left_s())
@@ -56,6 +56,21 @@ def _check_leaving(
         raise Invalid("leaving", "at least one live broker must stay")
     if replication_factor is not None and replication_factor > len(staying):
         raise Invalid("replication_factor", f"{len(staying)} live brokers cannot hold {replication_factor} replicas")
+    if leaving and replication_factor is None:
+        _check_room(engine, len(staying), deadline)
+    _check_nobody_is_away(live, leaving)
+
+
+def _check_room(engine: ClusterEngine, staying_count: int, deadline: Deadline) -> None:
+    most = max(map(len, engine.placement(timeout_s=deadline.left_s()).values()), default=0)
+    if most > staying_count:
+        raise Conflict(
+            f"Topics have {most} copies, and {staying_count} brokers would stay: add a broker first, or keep "
+            f"{staying_count} copies"
+        )
+
+
+def _check_nobody_is_away(live: list[int], leaving: frozenset[int]) -> None:
     members = [it.member.broker for it in cluster_view().brokers]
     missing = [broker for broker in members if broker not in live and broker not in leaving]
     if missing:

@@ -39,8 +39,9 @@ class ClusterEngine(Protocol):
         """Every partition that may be moved: not those that belong to one broker by their nature."""
 
     def propose_moves(self, *, replication_factor: int | None, leaving: frozenset[int], timeout_s: float) -> list[Move]:
-        """What would even out the load over all live brokers but the leaving ones. `replication_factor`: raise every
-        topic to it, None keeps each topic's own."""
+        """What would even out the load over all live brokers but the leaving ones, each topic keeping its number of
+        copies. With a `replication_factor` topics that have fewer get as many; where brokers leave, topics that have
+        more keep as many."""
 
     def begin_moves(self, moves: list[Move], *, bytes_per_s_max: int | None, timeout_s: float) -> None:
         """Raises EngineRefused with the first refusal. None: without a throttle."""

@@ -51,12 +51,12 @@ class HighwaterCluster:
     def propose_moves(self, *, replication_factor: int | None, leaving: frozenset[int], timeout_s: float) -> list[Move]:
         async def propose(admin: Admin) -> list[Move]:
             cluster, under_way = await admin.describe_cluster(), await admin.list_reassignments()
-            topics = [view for view in await _movable(admin) if _is_below(view, replication_factor)]
-            staying = [node for node in cluster.brokers if node not in leaving]
-            moves = propose_moves(
-                topics, cluster, brokers=staying, replication_factor=replication_factor, under_way=under_way
-            )
+            topics = await _movable(admin)
             before = _placement(topics)
+            staying = [node for node in cluster.brokers if node not in leaving]
+            moves: dict[TopicPartition, Replicas] = {}
+            for group, factor in _groups(topics, replication_factor, is_shrinking=bool(leaving)):
+                moves |= propose_moves(group, cluster, brokers=staying, replication_factor=factor, under_way=under_way)
             return [Move(_logical(target), before[_logical(target)], after) for target, after in moves.items()]
 
         return self._run(propose, timeout_s)
@@ -113,10 +113,20 @@ async def _movable(admin: Admin) -> list[engine.TopicView]:
     return [view for name, view in (await admin.list_topics()).items() if name != TELEMETRY]
 
 
-def _is_below(view: engine.TopicView, replication_factor: int | None) -> bool:
+def _groups(
+    views: list[engine.TopicView], replication_factor: int | None, *, is_shrinking: bool
+) -> list[tuple[list[engine.TopicView], int | None]]:
+    """Topics that get another number of copies, and where brokers leave also those that keep theirs."""
     if replication_factor is None:
-        return True
-    return any(len(part.replicas) < replication_factor for part in view.partitions.values())
+        return [(views, None)]
+    if not is_shrinking:
+        return [([view for view in views if min(_factors(view)) < replication_factor], replication_factor)]
+    too_many = [view for view in views if max(_factors(view)) > replication_factor]
+    return [(too_many, replication_factor), ([view for view in views if view not in too_many], None)]
+
+
+def _factors(view: engine.TopicView) -> list[int]:
+    return [len(part.replicas) for part in view.partitions.values()]
 
 
 def _placement(views: Iterable[engine.TopicView]) -> dict[PartitionName, Replicas]:

@@ -57,7 +57,7 @@ class Supervisor:
             child.start()
         for child in children:
             with self.progress.step(f"starting {child.name}"):
-                self.wait_until(child.is_ready, child.spec.ready_within_s, partial(self._check_alive, child))
+                self.wait_until(child.is_ready, child.spec.ready_within_s, partial(self._check_alive, children))
 
     def wait_until(self, condition: Callable[[], bool], timeout_s: float, check: Callable[[], None]) -> None:
         deadline_s = time.monotonic() + timeout_s
@@ -70,9 +70,11 @@ class Supervisor:
             self.progress.tick()
             time.sleep(POLL_S)
 
-    def _check_alive(self, child: Child) -> None:
-        if not child.is_running:
-            raise StartError(f"{child.name} ended with code {child.exit_code}. {_last_words(child)}")
+    def _check_alive(self, children: Sequence[Child]) -> None:
+        """All that were started together: brokers wait for each other, and would wait for a dead one in vain."""
+        for child in children:
+            if not child.is_running:
+                raise StartError(f"{child.name} ended with code {child.exit_code}. {_last_words(child)}")
 
     def watch(self) -> None:
         """Returns when a stop signal has come."""

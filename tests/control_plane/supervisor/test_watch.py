@@ -79,6 +79,16 @@ def test_a_child_that_ends_at_once_is_reported_with_its_last_words(tmp_path: Pat
         supervisor.start(child)
 
 
+def test_a_child_that_ends_while_another_is_waited_for_is_reported_at_once(
+    tmp_path: Path, supervisor: Supervisor
+) -> None:
+    waiting = make_child(tmp_path, "import time; time.sleep(600)", "broker-1")
+    dying = make_child(tmp_path, "import sys; sys.exit('address already in use')", "broker-2")
+    with pytest.raises(StartError, match="broker-2 ended with code 1"):
+        supervisor.start(waiting, dying)
+    supervisor.stop([["broker-1", "broker-2"]])
+
+
 def test_a_child_that_dies_is_started_again(tmp_path: Path, supervisor: Supervisor, said: io.StringIO) -> None:
     child = make_child(tmp_path, SERVE)
     supervisor.start(child)

@@ -26,7 +26,7 @@ export function BalanceDialog({ brokers, initial, onClose }: DialogProps) {
             ? "Evens out replicas and leaders over all live brokers, and moves as little as it can."
             : "Moves every replica that it holds to the other brokers. It goes on serving meanwhile, and can be stopped and removed afterwards."}
         </p>
-        {leaving === undefined && <CopiesChoice brokers={brokers} wish={wish} onChange={setWish} />}
+        <CopiesChoice brokers={brokers} wish={wish} onChange={setWish} />
         <PlanStep key={JSON.stringify(wish)} wish={wish} onClose={onClose} />
       </div>
     </Dialog>
@@ -34,8 +34,12 @@ export function BalanceDialog({ brokers, initial, onClose }: DialogProps) {
 }
 
 function CopiesChoice(props: { brokers: BrokerRow[]; wish: MoveWish; onChange: (wish: MoveWish) => void }) {
-  const most = props.brokers.filter((broker) => broker.status === "up").length;
-  const choose = (text: string): void => props.onChange(text ? { replication_factor: Number(text) } : {});
+  const { leaving } = props.wish;
+  const most = props.brokers.filter((broker) => broker.status === "up" && !leaving?.includes(broker.id)).length;
+  const choose = (text: string): void => {
+    const kept = leaving ? { leaving } : {};
+    props.onChange(text ? { ...kept, replication_factor: Number(text) } : kept);
+  };
   return (
     <Field label="Copies of each partition">
       {(field) => (
@@ -47,18 +51,19 @@ function CopiesChoice(props: { brokers: BrokerRow[]; wish: MoveWish; onChange: (
           onChange={(event) => choose(event.target.value)}
         >
           <option value="">As each topic has them</option>
-          {Array.from({ length: most }, (_, index) => index + 1)
-            .filter((count) => count > 1)
-            .map((count) => (
-              <option key={count} value={count}>
-                Raise topics that have fewer to {count}
-              </option>
-            ))}
+          {countsUpTo(most, leaving ? 1 : 2).map((count) => (
+            <option key={count} value={count}>
+              {leaving ? `At most ${count}` : `Raise topics that have fewer to ${count}`}
+            </option>
+          ))}
         </select>
       )}
     </Field>
   );
 }
+
+const countsUpTo = (most: number, least: number): number[] =>
+  Array.from({ length: most }, (_, index) => index + 1).filter((count) => count >= least);
 
 function PlanStep({ wish, onClose }: { wish: MoveWish; onClose: () => void }) {
   const plan = useMovePlan(wish);
