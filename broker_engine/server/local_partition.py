@@ -8,14 +8,12 @@ out the core's effects: a flush is asked for, waiters are told. Opening, deletin
 from __future__ import annotations
 
 import asyncio
-import heapq
 from collections.abc import Callable
 from typing import NamedTuple, NoReturn, Protocol
 from uuid import UUID
 
 from broker_engine.clock import Clock
 from broker_engine.config import TopicConfig
-from broker_engine.config.topic import LONG_MAX
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log.flush import FlushJob
 from broker_engine.log.partition_log import LogRead
@@ -24,7 +22,6 @@ from broker_engine.log.retention import DeletedSegment
 from broker_engine.log.timestamps import TimestampOffset
 from broker_engine.names import Name
 from broker_engine.partition.core import (
-    AckDurability,
     AdvanceHighWatermark,
     Duplicate,
     Effect,
@@ -40,11 +37,12 @@ from broker_engine.records.batch import check_produced, parse_header
 from broker_engine.records.recompress import as_stored
 from broker_engine.server.acks import OnAcked
 from broker_engine.server.fetch_waiter import FetchWaiter
+from broker_engine.server.flush_rules import FlushRules
+from broker_engine.server.offset_waiters import OffsetWaiters
 from broker_engine.server.replication_throttle import ThrottledReplicas
 from broker_engine.server.topic_settings import log_config, produce_limits
 
 UP_TO_HIGH_WATERMARK = -1
-_TIMER_MS_MAX = 86_400_000
 
 
 class Appended(NamedTuple):
@@ -99,15 +97,14 @@ class LocalPartition:
         """While the log is cut, in a thread: nobody else touches it, and its role does not change."""
         self.fetch_waiters: dict[FetchWaiter, None] = {}
         self.replica_watches: dict[ReplicaWatch, None] = {}
-        self._ack_waiters: list[tuple[int, int, OnAcked]] = []  # a heap by offset; the number keeps equal ones apart
-        self._ack_number = 0
-        self._durable_waiters: list[tuple[int, OnAcked]] = []
+        self._ack_waiters = OffsetWaiters()
+        self._durable_waiters = OffsetWaiters()
         self._appended_bytes = 0  # since waiters were last told
         self._clock = clock
         self._request_flush = request_flush
         self._on_changed = on_changed
         self._propose_isr = propose_isr
-        self._flush_timer: asyncio.TimerHandle | None = None
+        self._flush_rules = FlushRules(self.request_flush)
         self._take_over(config)
 
     # --- roles
@@ -139,21 +136,16 @@ class LocalPartition:
 
     def _take_over(self, config: TopicConfig) -> None:
         self._limits = produce_limits(config)
-        self._flush_messages = config.flush_messages
-        self._flush_ms = config.flush_ms
+        self._flush_rules.configure(config)
         self.throttled_serving = ThrottledReplicas(config.leader_replication_throttled_replicas)
         self.throttled_fetching = ThrottledReplicas(config.follower_replication_throttled_replicas)
-        has_rules = min(config.flush_messages, config.flush_ms) < LONG_MAX
-        self._has_flush_rules = has_rules and config.ack_durability != AckDurability.FSYNC.value
 
     def configure(self, config: TopicConfig, settings: PartitionSettings) -> None:
         """New topic configuration, in force from now on."""
         self._take_over(config)
         self.log.config = log_config(config)
-        self._cancel_flush_timer()
         self.perform(self.core.configure(settings))
-        if self._has_flush_rules:
-            self._apply_flush_rules()
+        self._apply_flush_rules()
 
     # --- what readers see
 
@@ -255,22 +247,20 @@ class LocalPartition:
         self.perform(core.on_appended(result, header, now_ms))
         if self.replica_watches:
             self._tell_replicas(is_urgent=True)
-        if self._has_flush_rules:
-            self._apply_flush_rules()
+        self._apply_flush_rules()
 
     def after_append(self) -> None:
         if self.replica_watches:
             self._tell_replicas(is_urgent=True)
-        if self._has_flush_rules:
+        if self._flush_rules.has_any:
             self._apply_flush_rules()
         self._on_changed(self)
 
     def when_acked(self, end_offset: int, on_acked: OnAcked) -> None:
         if self.core.high_watermark >= end_offset:
             on_acked(ErrorCode.NONE)
-            return
-        self._ack_number += 1
-        heapq.heappush(self._ack_waiters, (end_offset, self._ack_number, on_acked))
+        else:
+            self._ack_waiters.add(end_offset, on_acked)
 
     def now_ms(self) -> int:
         return self._clock.now_ms()
@@ -295,7 +285,7 @@ class LocalPartition:
         if self.log.durable_end_offset >= end_offset:
             on_durable(ErrorCode.NONE)
             return
-        self._durable_waiters.append((end_offset, on_durable))
+        self._durable_waiters.add(end_offset, on_durable)
         self.request_flush()
 
     def request_flush(self) -> None:
@@ -303,22 +293,8 @@ class LocalPartition:
         self._request_flush(self)
 
     def _apply_flush_rules(self) -> None:
-        """flush.messages and flush.ms: for topics whose acks do not wait for the disk."""
-        unflushed_count = self.core.log_end_offset - self.core.durable_end_offset
-        if unflushed_count >= self._flush_messages:
-            self._request_flush(self)
-        elif unflushed_count > 0 and self._flush_timer is None and self._flush_ms < LONG_MAX:
-            wait_s = min(self._flush_ms, _TIMER_MS_MAX) / 1000
-            self._flush_timer = asyncio.get_running_loop().call_later(wait_s, self._on_flush_time)
-
-    def _on_flush_time(self) -> None:
-        self._flush_timer = None
-        self._request_flush(self)
-
-    def _cancel_flush_timer(self) -> None:
-        if self._flush_timer is not None:
-            self._flush_timer.cancel()
-            self._flush_timer = None
+        if self._flush_rules.has_any:
+            self._flush_rules.apply(self.core.log_end_offset - self.core.durable_end_offset)
 
     def flush_job(self) -> FlushJob | None:
         return self.log.flush_job() if self.busy is None else None
@@ -341,15 +317,7 @@ class LocalPartition:
             raise
         self.perform(self.core.on_flushed(durable_end_offset))
         if self._durable_waiters:
-            self._tell_durable_waiters(durable_end_offset)
-
-    def _tell_durable_waiters(self, durable_end_offset: int) -> None:
-        waiters, self._durable_waiters = self._durable_waiters, []
-        for end_offset, on_durable in waiters:
-            if end_offset > durable_end_offset:
-                self._durable_waiters.append((end_offset, on_durable))
-            else:
-                on_durable(ErrorCode.NONE)
+            self._durable_waiters.tell(durable_end_offset)
 
     # --- upkeep
 
@@ -390,22 +358,15 @@ class LocalPartition:
         self.is_retired = True
         self.leading = self.following = None
         self._tell_replicas(is_urgent=True)
-        self._cancel_flush_timer()
+        self._flush_rules.cancel()
         self.fail_waiters(code)
 
     def fail_waiters(self, code: ErrorCode) -> None:
         """Whoever waits looks elsewhere."""
-        self._fail_acks(code)
-        waiters, self._durable_waiters = self._durable_waiters, []
-        for _, on_durable in waiters:
-            on_durable(code)
+        self._ack_waiters.fail(code)
+        self._durable_waiters.fail(code)
         for waiter in list(self.fetch_waiters):
             waiter.wake()
-
-    def _fail_acks(self, code: ErrorCode) -> None:
-        waiters, self._ack_waiters = self._ack_waiters, []
-        for _, _, on_acked in waiters:
-            on_acked(code)
 
     def perform(self, effects: list[Effect]) -> None:
         for effect in effects:
@@ -416,11 +377,11 @@ class LocalPartition:
             elif isinstance(effect, ProposeIsr):
                 self._propose_isr(self, effect.proposal)
             elif isinstance(effect, FailAcks):
-                self._fail_acks(effect.code)
+                self._ack_waiters.fail(effect.code)
 
     def _tell_waiters(self, high_watermark: int) -> None:
-        while self._ack_waiters and self._ack_waiters[0][0] <= high_watermark:
-            heapq.heappop(self._ack_waiters)[2](ErrorCode.NONE)
+        if self._ack_waiters:
+            self._ack_waiters.tell(high_watermark)
         new_bytes, self._appended_bytes = self._appended_bytes, 0
         for waiter in list(self.fetch_waiters):
             waiter.notify(max(1, new_bytes))

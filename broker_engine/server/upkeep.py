@@ -18,7 +18,6 @@ from broker_engine.server.partitions import Partitions
 
 log = logging.getLogger(__name__)
 
-HIGH_WATERMARK_INTERVAL_S = 5.0
 _PARTITIONS_PER_TURN = 100
 """Then other work of the loop gets its turn."""
 
@@ -44,7 +43,7 @@ class Upkeep:
 
     async def run_high_watermarks(self) -> None:
         while True:
-            await asyncio.sleep(HIGH_WATERMARK_INTERVAL_S)
+            await asyncio.sleep(self._config.replica_high_watermark_checkpoint_interval_ms / 1000)
             await self.write_high_watermarks()
 
     async def run_recovery_points(self) -> None:
