@@ -28,6 +28,7 @@ _CONNECT_TIMEOUT_MS = 1_000
 _FAILURES_MAX = 12
 """So many in a row, and a producer is made anew, as an application would."""
 _ENDS_EVERY_S = 1.3
+_PROBE_COUNT = 4
 
 
 class SimClients:
@@ -140,6 +141,23 @@ class SimClients:
         self.history.ok(asker, "list_offsets", ends, time=self.loop.now_s)
 
     # --- the end
+
+    async def probe(self, topics: Iterable[TopicPlan]) -> dict[tuple[str, int], float]:
+        """When nothing is wrong: how long a record waits for its acknowledgement, at worst of a few, by partition."""
+        client = await self.connect(self.loop.current, "127.0.1.252")
+        producer = Producer(client, linger_ms=0, auto_create_topics=False)
+        slowest_s: dict[tuple[str, int], float] = {}
+        for target in partitions_of(topics):
+            for number in range(_PROBE_COUNT):
+                began_s, value = self.loop.now_s, next(self.values)
+                self.history.invoke("probe", "send", [Send(target, value)], time=began_s)
+                sent = await producer.send(target[0], b"%d " % value, partition=target[1])
+                self.history.ok("probe", "send", [Send(target, value, sent.offset)], time=self.loop.now_s)
+                if number:  # the first one finds its way
+                    slowest_s[target] = max(slowest_s.get(target, 0.0), self.loop.now_s - began_s)
+        await producer.close()
+        await client.close()
+        return slowest_s
 
     async def read_all(self, topics: Iterable[TopicPlan]) -> None:
         """Every partition from its beginning to its end."""

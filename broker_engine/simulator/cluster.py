@@ -17,6 +17,9 @@ _RESTART_AFTER_S = 0.5
 """A process that ended by itself is started again, as a supervisor would."""
 _ROOM_BYTES = 6_000
 
+HARMLESS = frozenset({"clock", "elect", "elect_unclean", "reassign", "churn"})
+"""Nobody may lose its session by these."""
+
 AdminOperation = Callable[[Fault], Awaitable[None]]
 
 
@@ -36,6 +39,8 @@ class SimCluster:
         self.exits: list[str] = []
         """Why nodes ended by themselves."""
         self.wiped_nodes: dict[int, bool] = {}
+        self.is_shaken = False
+        """Something was done that may cost a broker its session."""
         self._down_until_s = dict.fromkeys(self.nodes, 0.0)
 
     # --- up
@@ -77,6 +82,7 @@ class SimCluster:
 
     def inject(self, fault: Fault) -> None:
         self.note(f"fault: {fault}")
+        self.is_shaken |= fault.kind not in HARMLESS
         self.loop.spawn(self.loop.world, self._carry_out(fault), f"fault {fault.kind}")
 
     async def _carry_out(self, fault: Fault) -> None:

@@ -53,6 +53,8 @@ class MetadataOracle:
 
     def _on_newest(self, before: MetadataImage, image: MetadataImage, broker: Broker) -> None:
         has_same_brokers = before.brokers is image.brokers
+        if not has_same_brokers and not self._cluster.is_shaken:
+            self._check_nobody_is_fenced(before, image)
         for topic_id, topic in image.topics.items():
             old = before.topics.get(topic_id)
             if old is topic and has_same_brokers:
@@ -63,6 +65,13 @@ class MetadataOracle:
                 earlier = old.partitions.get(index) if old is not None else None
                 if earlier is not None and earlier != state:
                     self._check_step(f"{topic.name}-{index}", earlier, state, topic, min_insync)
+
+    def _check_nobody_is_fenced(self, before: MetadataImage, image: MetadataImage) -> None:
+        """F17: nothing happened but jumps of clocks."""
+        for broker in image.brokers.values():
+            known = before.brokers.get(broker.id)
+            if known is not None and known.epoch == broker.epoch and broker.is_fenced and not known.is_fenced:
+                self._violate("F17 clocks fence nobody", f"broker {broker.id} is fenced, though nothing happened to it")
 
     def _check_state(self, name: str, state: PartitionImage, image: MetadataImage, min_insync: int) -> None:
         problems = []

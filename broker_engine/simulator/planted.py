@@ -84,10 +84,6 @@ def _check_no_epoch(self: ReplicaCore, current_leader_epoch: int) -> None:
     pass
 
 
-def _cut_to_high_watermark(self: FollowerCore, own_end_offset: int, leader_end_offset: int) -> int:
-    return min(self.high_watermark, self.log_end_offset)
-
-
 def _core_cut_to_high_watermark(self: Any, state: Any, local: LocalPartition) -> Any:
     """As a replica did on becoming a follower before leader epochs were known: its high watermark may lag."""
     core = _next_core(self, state, local)
@@ -190,8 +186,6 @@ def _delete_strays(files: Any, image: Any, randomness: Any) -> None:
 PLANTED: tuple[Planted, ...] = (
     Planted("truncate-to-hw", "a new follower cuts its log to its own high watermark (KIP-101)",
             (Patch(RoleMaker, "next_core", _core_cut_to_high_watermark),)),
-    Planted("diverging-to-hw", "where logs part, a follower cuts to its own high watermark",
-            (Patch(FollowerCore, "truncation_offset", _cut_to_high_watermark),)),
     Planted("no-truncation", "a follower keeps what its leader never had",
             (Patch(FollowerCore, "truncation_offset", _cut_nothing),)),
     Planted("no-fetch-epoch", "nobody checks the leader epoch of a request (KIP-320)",

@@ -28,6 +28,9 @@ SETTLE_WITHIN_S = 60.0
 ANSWER_WITHIN_S = 2 * DELIVERY_TIMEOUT_MS / 1000 + 10
 _FINAL_READ_WITHIN_S = 60.0
 RUN_WITHIN_S = 300.0
+_LONG_POLL_S = 0.5
+_PATIENCE = 0.8
+"""Of the long poll: shorter ones are no longer than a slow disk and a slow network together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +151,21 @@ class Run:
             self._violate("41 liveness", f"without an answer: {names}, values {unanswered}")
         return not pending
 
+    async def _probe(self) -> None:
+        """No acknowledged record waits for the time-out of a long poll (contracts.md section 8)."""
+        wait_s = int(self.swarm.settings["replica.fetch.wait.max.ms"]) / 1000
+        known = self.settling.led_topics(self.swarm.topics)
+        probing = self.loop.spawn(self.loop.new_process("probe"), self.clients.probe(known), "probe")
+        await asyncio.wait([probing], timeout=ANSWER_WITHIN_S)
+        if not probing.done() or probing.exception() is not None:
+            self._violate("41 liveness", "records are not acknowledged though nothing is wrong")
+            return
+        for target, slowest_s in probing.result().items():
+            if wait_s >= _LONG_POLL_S and slowest_s > wait_s * _PATIENCE:
+                self._violate("no ack waits for a long poll", f"{target}: {slowest_s * 1000:.0f} ms")
+
     async def _finish(self) -> None:
+        await self._probe()
         process = self.loop.new_process("final")
         reading = self.loop.spawn(process, self.clients.read_all(self.swarm.topics), "final")
         _, pending = await asyncio.wait([reading], timeout=_FINAL_READ_WITHIN_S)

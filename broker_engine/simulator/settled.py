@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from broker_engine.client.model import TopicPartition
 from broker_engine.metadata.image import MetadataImage, PartitionImage, TopicImage
 from broker_engine.simulator.cluster import SimCluster
+from broker_engine.simulator.swarm import TopicPlan
 
 
 class Settling:
@@ -45,6 +48,12 @@ class Settling:
         if len(state.replicas) == 1 and self._cluster.wiped_nodes.get(state.replicas[0]):
             return True
         return topic.name.name in self._losing_topics and not state.isr and not state.elr
+
+    def led_topics(self, topics: Sequence[TopicPlan]) -> list[TopicPlan]:
+        """Those of which every partition has a leader."""
+        lost = {target.topic for target in self.lost_partitions()}
+        gone = {topic.name for topic in topics if any(self._cluster.wiped_nodes) and topic.replication_factor == 1}
+        return [topic for topic in topics if topic.name not in lost | gone]
 
     def lost_partitions(self) -> list[TopicPartition]:
         """Nobody who has all of it may lead: an operator has to choose."""
