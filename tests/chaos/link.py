@@ -54,7 +54,7 @@ def _reset(writer: asyncio.StreamWriter) -> None:
     """RST instead of FIN: the other side learns nothing of what was still under way."""
     transport_socket = writer.get_extra_info("socket")
     if transport_socket is not None:  # else it is closed already
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):  # uvloop: its descriptor is gone
             transport_socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
     writer.transport.abort()
 
