@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from random import Random
 
+from confluent_kafka import TopicPartition
+
 from broker_engine.simulator.history import EndOffset, History, Kind, Report, check
 from broker_engine.simulator.history.rows import Partition
 from tests.chaos.cluster import Cluster
@@ -133,8 +135,6 @@ class Act:
         consumer.close()
 
     def _ends(self, history: History, partitions: Sequence[Partition]) -> dict[Partition, int]:
-        from confluent_kafka import TopicPartition
-
         consumer = open_consumer(self.cluster.bootstrap, partitions)
         ends = {}
         for partition in partitions:

@@ -6,7 +6,7 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -25,6 +25,7 @@ from tests.chaos.faults import (
     unmount,
 )
 
+OpenCluster = Callable[["Outcome"], AbstractContextManager[Cluster | None]]
 ROUNDS_PER_ACT = 25
 SHORT = {"kill": 10, "stop": 2, "term": 2, "cut": 3, "whole": 2, "rolling": 1, "reset": 2, "slow": 1, "wipe": 1}
 LONG = {
@@ -129,8 +130,8 @@ class Programme:
             if verdict.is_ok:
                 cluster.delete_topics([f"{act.name}-fsync", f"{act.name}-cache"])
 
-    def _play_special(  # type: ignore[no-untyped-def]
-        self, name: str, open_cluster, new_fault: Callable[[], Fault], random: Random, outcome: Outcome
+    def _play_special(
+        self, name: str, open_cluster: OpenCluster, new_fault: Callable[[], Fault], random: Random, outcome: Outcome
     ) -> None:
         count = self.counts.get(name, 0)
         if not count or outcome.violations:
