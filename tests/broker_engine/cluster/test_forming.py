@@ -42,7 +42,7 @@ def test_a_cluster_survives_stops_and_kills_of_all_its_nodes(tmp_path: Path) -> 
         with RawClient(cluster[1].address()) as client:
             topic = create(client, "kept")
         with RawClient(leader_of(cluster, topic).address()) as client:
-            produce(client, topic, batch_of(b"before"))
+            assert wait_for("an ack", lambda: produce(client, topic, batch_of(b"before")).error_code == 0)
         before = cluster_id(cluster[1])
         cluster.stop()
         assert all("stopped cleanly" in node.log for node in cluster)
@@ -70,7 +70,7 @@ def test_one_nodes_data_grows_into_a_cluster(tmp_path: Path) -> None:
     alone = cluster.make_node(1, quorum=f"1@{cluster.addresses[1]}")
     with alone, RawClient(alone.address()) as client:
         topic = create(client, "old")
-        produce(client, topic, batch_of(b"from before"))
+        assert produce(client, topic, batch_of(b"from before")).error_code == 0
     with cluster:
         assert {cluster_id(node) for node in cluster} == {cluster_id(alone)}
         cluster.wait_for_brokers(1, 2, 3)
