@@ -13,7 +13,7 @@ from benchmarks import process
 from benchmarks.bars import at_most
 from benchmarks.brokers import CLUSTERS, SIDES, Broker
 from benchmarks.loads import child, librdkafka, raw_produce
-from benchmarks.rows import SCENARIOS, Row, Scenario
+from benchmarks.rows import SCENARIOS, Row, Scenario, cluster
 from benchmarks.rows.row import Metrics, Stage
 
 IDLE_SETTLE_S = 2.0
@@ -107,6 +107,8 @@ def _run_side(measurements: Measurements, options: Options, scenario: Scenario, 
             time.sleep(IDLE_SETTLE_S)
             start["idle RSS MB"] = broker.rss_bytes / 1e6
             _warm_up(stage)
+        if scenario.is_cluster:
+            cluster.warm_up(stage)
         for row in rows:
             _run_row(measurements, stage, row)
         if scenario.key == "load":

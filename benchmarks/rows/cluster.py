@@ -12,11 +12,21 @@ from tests.chaos.failover import Timing, percentile
 PARTITION_COUNT = 16
 FULL_BYTES = {100: 60_000_000, 1_000: 300_000_000, 10_000: 300_000_000}
 SIZE_NAMES = {100: "100B", 1_000: "1KB", 10_000: "10KB"}
+WARM_UP_BYTES = 150_000_000
 RECORDS_PER_S = 1_000
 LATENCY_SECONDS = 20.0
 WARM_UP_SHARE = 0.25
 KILL_COUNT = 5
 """Of each sort and round; `make chaos-long` has twenty, on our side."""
+
+
+def warm_up(stage: Stage) -> None:
+    """For the JVMs; ours have nothing to warm, and get the same."""
+    with stage.topic(PARTITION_COUNT) as topic:
+        child.run(
+            librdkafka.produce, stage.broker.bootstrap, stage.broker.pid, topic, record_bytes=1_000,
+            total_bytes=stage.sized(WARM_UP_BYTES, 1_000_000), acks="all",
+        )  # fmt: skip
 
 
 def produce_row(record_bytes: int, *, is_fsync: bool) -> Row:
