@@ -6,9 +6,12 @@ import asyncio
 import gc
 import logging
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 
+from broker_engine.security import accounts, scram
 from broker_engine.simulator.clients import DELIVERY_TIMEOUT_MS, SimClients
 from broker_engine.simulator.cluster import SimCluster
 from broker_engine.simulator.engine_log import EngineLog
@@ -78,7 +81,7 @@ class Run:
         gc.disable()  # when garbage is found must not change what happens
         logging.disable(logging.NOTSET)
         try:
-            with self.log:
+            with self.log, remembered_passwords():
                 self._go()
         finally:
             self.loop.end()
@@ -182,6 +185,17 @@ class Run:
             for text in self.clients.out_of_range:
                 self._violate("out of range", text)
         self.oracles.partitions.check_at_end(self.oracles.running_brokers())
+
+
+@contextmanager
+def remembered_passwords() -> Iterator[None]:
+    """Making a password slow is for attackers: nodes show each other the same secret again and again."""
+    original = scram.make_verifier
+    scram.make_verifier = accounts.make_verifier = lru_cache(maxsize=64)(original)  # type: ignore[assignment,attr-defined]
+    try:
+        yield
+    finally:
+        scram.make_verifier = accounts.make_verifier = original  # type: ignore[attr-defined]
 
 
 def _throw_away_the_dead() -> None:
