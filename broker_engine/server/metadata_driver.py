@@ -261,7 +261,7 @@ class MetadataDriver:
         self._maker = SnapshotMaker(
             node, self._clock, bytes_between=options.snapshot_bytes, interval_ms=options.snapshot_interval_ms
         )
-        self._joiner = VoterJoiner(self, options.named_ids)
+        self._joiner = VoterJoiner(self, options.named_ids, self._peers)
         self._tasks.spawn(self._guarded(self._apply_for_ever), "metadata image")
         self._tasks.spawn(self._guarded(self._commit_for_ever), "metadata commands")
         node.start()

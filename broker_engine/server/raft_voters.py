@@ -11,10 +11,13 @@ import logging
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from broker_engine.client.errors import ConnectionFailed
 from broker_engine.errors import BrokerError
 from broker_engine.quorum.election_state import VoterKey
 from broker_engine.quorum.voter_set import Voter
+from broker_engine.server.peers import Peers
 from broker_engine.server.supervisor import Supervisor
+from broker_engine.wire.messages.internal_identify import IdentifyRequest, IdentifyResponse
 
 if TYPE_CHECKING:
     from broker_engine.server.metadata_driver import MetadataDriver
@@ -22,13 +25,16 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _LOOK_S = 0.1
+_LANE = "identify"
+_ANSWER_TIMEOUT_MS = 1_000
 _NO_DIRECTORY = UUID(int=0)
 
 
 class VoterJoiner:
-    def __init__(self, driver: MetadataDriver, named_ids: tuple[int, ...]) -> None:
+    def __init__(self, driver: MetadataDriver, named_ids: tuple[int, ...], peers: Peers | None = None) -> None:
         self._driver = driver
         self._named_ids = named_ids
+        self._peers = peers
         self._tasks = Supervisor()
 
     def on_leadership(self, is_leader: bool) -> None:
@@ -46,13 +52,30 @@ class VoterJoiner:
             await asyncio.sleep(_LOOK_S)
             for key in self._candidates():
                 try:
-                    await self._let_in(key)
+                    if await self._is_at_home(key):
+                        await self._let_in(key)
                 except BrokerError as error:
                     log.info("node %d is not a voter yet: %s", key.node_id, error)
 
+    async def _is_at_home(self, key: VoterKey) -> bool:
+        """Whether the node's own address says the same. Else a second process with its number could take its vote."""
+        if self._peers is None:
+            return True
+        try:
+            answer = await self._peers.ask(
+                key.node_id, IdentifyRequest(), IdentifyResponse, lane=_LANE, timeout_ms=_ANSWER_TIMEOUT_MS
+            )
+        except ConnectionFailed:
+            return False
+        return answer.directory_id == key.directory_id
+
     def _candidates(self) -> list[VoterKey]:
         core = self._driver.node.core
-        observers = [key for key in core.progress if key not in core.voters and key.directory_id != _NO_DIRECTORY]
+        observers = [
+            key
+            for key in core.progress
+            if key not in core.voters and key.directory_id != _NO_DIRECTORY and key.node_id != core.me.node_id
+        ]
         return sorted(key for key in observers if key.node_id in self._named_ids and core.is_caught_up(key))
 
     async def _let_in(self, key: VoterKey) -> None:
