@@ -49,6 +49,7 @@ class Roster:
         self._turn_of = turn_of
         self._entries: dict[PartitionId, Entry] = {}
         self._by_turn: dict[int, list[PartitionId]] = {}
+        self._unsettled: dict[PartitionId, Entry] = {}
         self.leaderless_here_count = 0
         self.unclean_election_count = 0
         """Of the whole cluster."""
@@ -62,11 +63,16 @@ class Roster:
     def of_turn(self, turn: int) -> Iterator[tuple[PartitionId, Entry]]:
         return ((key, self._entries[key]) for key in self._by_turn.get(turn, ()))
 
+    def unsettled(self) -> Iterator[tuple[PartitionId, Entry]]:
+        """Led here, with a replica that is catching up: its progress is news, though nobody writes."""
+        return iter(self._unsettled.items())
+
     def follow(self, image: MetadataImage, locals_: Iterable[LocalPartition], *, is_speaker: bool) -> News:
         known, self._entries = self._entries, {}
         self._add_led(image, locals_, known)
         self._add_leaderless(image, known, is_speaker=is_speaker)
         self._by_turn = _by_turn(self._entries)
+        self._unsettled = {key: entry for key, entry in self._entries.items() if _is_unsettled(entry)}
         return _news(known, self._entries, image)
 
     def _add_led(
@@ -112,6 +118,10 @@ def speaker_of(image: MetadataImage, controller: int) -> int:
     if controller in live:
         return controller
     return min(live, default=-1)
+
+
+def _is_unsettled(entry: Entry) -> bool:
+    return entry.local is not None and len(entry.state.isr) < len(entry.state.replicas)
 
 
 def _by_turn(entries: dict[PartitionId, Entry]) -> dict[int, list[PartitionId]]:

@@ -116,6 +116,7 @@ class TelemetryWriter:
         for local in changed:
             del partitions.changed[local]
         entries = {**news.entries, **dict(self._roster.of_turn(self._sampler.turn))}
+        entries |= islice(self._roster.unsettled(), CHANGED_PER_TICK_MAX)
         # Followers reach what was appended in one second in the next, when nothing else may happen any more.
         for local in (*changed, *self._settling):
             partition = (local.topic_id, local.index)

@@ -66,6 +66,13 @@ def test_only_what_changed_is_news() -> None:
     assert [entry.key.partition for _, entry in one.of_turn(0)] == [0]
 
 
+def test_replicas_that_catch_up_are_looked_at_though_nothing_else_happens() -> None:
+    one, image = roster(1), led(led(three_brokers(), 0, leader=1), 1, leader=1)
+    settled = PartitionRecord(topic_id=TOPIC_ID, partition=1, replicas=(1, 2), isr=(1, 2), leader=1)
+    one.follow(after(image, (settled,)), [local(0), local(1)], is_speaker=False)
+    assert [entry.key.partition for _, entry in one.unsettled()] == [0]
+
+
 def test_a_partition_that_another_leads_now_is_handed_over_without_a_last_word() -> None:
     one, locals_ = roster(1), [local(0)]
     image = led(three_brokers(), 0, leader=1)
