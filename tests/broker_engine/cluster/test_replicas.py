@@ -13,9 +13,12 @@ import pytest
 from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from broker_engine.errors import ErrorCode
+from broker_engine.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from broker_engine.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from broker_engine.wire.messages.metadata import MetadataResponsePartition
 from tests.broker_engine.cluster.cluster_process import ClusterProcess, wait_for
-from tests.broker_engine.handlers.calls import fetch, records_of
+from tests.broker_engine.handlers.calls import batch_of, fetch, produce_request, records_of
 from tests.broker_engine.raw_client import RawClient
 
 ROUNDS = 3
@@ -188,3 +191,30 @@ def test_a_tail_that_only_the_dead_leader_had_is_cut_off(cluster: ClusterProcess
     assert [number for number in found if number < 1000] == list(range(20))
     assert not [number for number in found if number >= 2000]
     assert "is cut from" in leader.log
+
+
+def test_who_comes_to_the_wrong_broker_is_told_the_right_one(cluster: ClusterProcess) -> None:
+    topic = "misdirected"
+    make_topic(cluster, topic, partition_count=1)
+    (shown,) = partitions(cluster, topic)
+    wrong = next(node for node in cluster if node.node_id != shown.leader_id)
+    wanted = (shown.leader_id, shown.leader_epoch)
+    with RawClient(wrong.address()) as client:
+        produced = client.call(produce_request(topic, batch_of(b"v")), 12)
+        topic_id = next(each.topic_id for each in cluster.metadata().topics if each.name == topic)
+        asked = FetchTopic(topic_id=topic_id, partitions=[FetchPartition(partition=0, partition_max_bytes=1000)])
+        fetched = client.call(FetchRequest(topics=[asked], max_wait_ms=0, min_bytes=1), 16)
+        listed = client.call(
+            ListOffsetsRequest(
+                replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[ListOffsetsPartition(timestamp=-1)])]
+            ),
+            7,
+        )
+    answers = [produced.responses[0].partition_responses[0], fetched.responses[0].partitions[0]]
+    assert [answer.error_code for answer in answers] == [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 2
+    assert listed.topics[0].partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    hints = [(answer.current_leader.leader_id, answer.current_leader.leader_epoch) for answer in answers]
+    assert hints == [wanted] * 2
+    address = cluster[shown.leader_id].address()
+    for response in (produced, fetched):
+        assert [f"{node.host}:{node.port}" for node in response.node_endpoints] == [address]
