@@ -7,6 +7,7 @@ from __future__ import annotations
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.api import Api, Call, Scope
 from broker_engine.handlers.config_resources import resource_of
+from broker_engine.handlers.leaderless import log_ends_for_configs
 from broker_engine.metadata.controller import ConfigResult, Resource, alter_configs, with_consequences
 from broker_engine.names import to_wire
 from broker_engine.wire.messages.alter_configs import (
@@ -28,9 +29,10 @@ async def handle(request: AlterConfigsRequest, call: Call) -> AlterConfigsRespon
             continue
         changes.append((resource, [(c.name, c.value) for c in asked.configs]))
     config = call.broker.config
+    log_ends = await log_ends_for_configs(call, ((each, [name for name, _ in items]) for each, items in changes))
     results = await call.broker.metadata.commit(
         lambda image: with_consequences(
-            image, alter_configs(image, changes, validate_only=request.validate_only), config
+            image, alter_configs(image, changes, validate_only=request.validate_only), config, log_ends
         )
     )
     return AlterConfigsResponse(responses=[*answers, *(_answer(result, call) for result in results)])

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.api import Api, Call, Scope
+from broker_engine.handlers.leaderless import log_ends_of
 from broker_engine.metadata.controller import Decision, Election, ElectionResult, elect_leaders, every_partition
 from broker_engine.metadata.image import MetadataImage, TopicImage
 from broker_engine.names import Name, from_wire, to_wire
@@ -29,10 +30,12 @@ async def handle(request: ElectLeadersRequest, call: Call) -> ElectLeadersRespon
         raise BrokerError(ErrorCode.INVALID_REQUEST, f"election type {request.election_type} is unknown")
     is_all = request.topic_partitions is None
     named = _named(request, call)
+    asked = every_partition(_visible(call.broker.image, call)) if is_all else named
+    log_ends = await log_ends_of(call, asked) if election is Election.UNCLEAN else {}
 
     def decide(image: MetadataImage) -> Decision[ElectionResult]:
         partitions = every_partition(_visible(image, call)) if is_all else named
-        return elect_leaders(image, partitions, election, config=call.broker.config)
+        return elect_leaders(image, partitions, election, config=call.broker.config, log_ends=log_ends)
 
     results = await call.broker.metadata.commit(decide)
     shown = [r for r in results if not (is_all and r.error_code is ErrorCode.ELECTION_NOT_NEEDED)]

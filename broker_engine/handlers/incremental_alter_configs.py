@@ -7,6 +7,7 @@ from __future__ import annotations
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.api import Api, Call, Scope
 from broker_engine.handlers.config_resources import resource_of
+from broker_engine.handlers.leaderless import log_ends_for_configs
 from broker_engine.metadata.controller import (
     ConfigChange,
     ConfigResult,
@@ -34,9 +35,10 @@ async def handle(request: IncrementalAlterConfigsRequest, call: Call) -> Increme
             continue
         changes.append((resource, [ConfigChange(c.name, c.config_operation, c.value) for c in asked.configs]))
     config = call.broker.config
+    log_ends = await log_ends_for_configs(call, ((each, [c.name for c in items]) for each, items in changes))
     results = await call.broker.metadata.commit(
         lambda image: with_consequences(
-            image, incremental_alter_configs(image, changes, validate_only=request.validate_only), config
+            image, incremental_alter_configs(image, changes, validate_only=request.validate_only), config, log_ends
         )
     )
     return IncrementalAlterConfigsResponse(responses=[*answers, *(_answer(result, call) for result in results)])

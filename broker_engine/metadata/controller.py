@@ -30,6 +30,7 @@ from broker_engine.metadata.credentials import (
 from broker_engine.metadata.decision import Decision
 from broker_engine.metadata.elections import ElectionResult, balance_leaders, elect_leaders, every_partition
 from broker_engine.metadata.isr import IsrProposal, IsrResult, alter_partition
+from broker_engine.metadata.log_ends import LogEnd, LogEnds
 from broker_engine.metadata.partition_change import Election
 from broker_engine.metadata.reassignment import (
     Reassignment,
@@ -37,7 +38,7 @@ from broker_engine.metadata.reassignment import (
     alter_reassignments,
     list_reassignments,
 )
-from broker_engine.metadata.recovery import LogEnd, Recovered, recover_leaders, waiting_for_recovery
+from broker_engine.metadata.recovery import Recovered, recover_leaders, waiting_for_recovery
 from broker_engine.metadata.sweep import led_count, replica_count, with_consequences
 from broker_engine.metadata.tenants import TenantChange, TenantResult, alter_tenants
 from broker_engine.metadata.topics import (
@@ -63,6 +64,7 @@ __all__ = [
     "IsrProposal",
     "IsrResult",
     "LogEnd",
+    "LogEnds",
     "Move",
     "NewPartitions",
     "NewTopic",

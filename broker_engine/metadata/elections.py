@@ -11,6 +11,7 @@ from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.ids import NO_LEADER
 from broker_engine.metadata.decision import Decision
 from broker_engine.metadata.image import MetadataImage
+from broker_engine.metadata.log_ends import NO_LOG_ENDS, LogEnds, of_this_life
 from broker_engine.metadata.partition_change import Election, rules_of, settle
 from broker_engine.metadata.parts import PartitionImage, TopicImage
 from broker_engine.metadata.records import PartitionRecord, Record
@@ -36,12 +37,13 @@ def elect_leaders(
     election: Election,
     *,
     config: TopicDefaults,
+    log_ends: LogEnds = NO_LOG_ENDS,
 ) -> Decision[ElectionResult]:
     """PREFERRED or UNCLEAN. An unclean election by hand needs no permission of the topic: it is one."""
     records, results = list[Record](), list[ElectionResult]()
     for name, index in dict.fromkeys(partitions):
         try:
-            records.append(_elect(image, name, index, election, config))
+            records.append(_elect(image, (name, index), election, config, log_ends))
         except BrokerError as error:
             results.append(ElectionResult(name, index, error.code, error.message))
         else:
@@ -49,14 +51,18 @@ def elect_leaders(
     return Decision(tuple(records), tuple(results))
 
 
-def _elect(image: MetadataImage, name: Name, index: int, election: Election, config: TopicDefaults) -> PartitionRecord:
+def _elect(
+    image: MetadataImage, asked: tuple[Name, int], election: Election, config: TopicDefaults, log_ends: LogEnds
+) -> PartitionRecord:
+    name, index = asked
     topic = image.topic(name)
     partition = topic.partitions.get(index) if topic else None
     if topic is None or partition is None:
         raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name.name}-{index}")
     if not _is_needed(partition, election):
         raise BrokerError(ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
-    changed = settle(partition, partition, rules_of(image, topic, config), election=election)
+    ends = of_this_life(image, log_ends.get((topic.id, index), {}))
+    changed = settle(partition, partition, rules_of(image, topic, config), election=election, log_ends=ends)
     if _is_needed(changed, election):
         raise _impossible(election)
     return partition_record(topic.id, index, changed)

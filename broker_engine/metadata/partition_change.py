@@ -9,13 +9,15 @@ else of the ELR, else, only where that is allowed, by a replica that may lack re
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 
 from broker_engine.config.topic import TopicDefaults, default_min_insync
 from broker_engine.ids import NO_LEADER
 from broker_engine.metadata.image import MetadataImage
+from broker_engine.metadata.log_ends import LogEnd, longest
 from broker_engine.metadata.parts import RECOVERING, PartitionImage, TopicImage
 
 MIN_INSYNC = "min.insync.replicas"
@@ -72,16 +74,18 @@ def settle(
     wiped_members: Collection[int] = (),
     is_led_anew: bool = False,
     is_new_version: bool = False,
+    log_ends: Mapping[int, LogEnd] = MappingProxyType({}),
 ) -> PartitionImage:
     """What `before` becomes when it should become `target`; `before` itself where nothing changes.
 
     `unclean_members` came back without a clean stop, and so may lack records: they are not eligible. When nobody else
     is left, `recovery.py` finds out who has the most. `wiped_members` have nothing left. `is_led_anew` begins a new
     term even if the same broker leads, `is_new_version` a new partition epoch, so that proposals under way are refused.
+    `log_ends`, where known, say who has the most, if somebody who is not in sync has to lead.
     """
     after = _completed(target, rules)
     after = _with_eligible(before, after, rules, unclean_members, wiped_members)
-    after = _with_leader(before, after, rules, election)
+    after = _with_leader(before, after, rules, election, log_ends)
     if after == before and not is_led_anew and not is_new_version:
         return before
     is_new_term = is_led_anew or after.leader != before.leader or not set(before.replicas) <= set(after.replicas)
@@ -132,7 +136,13 @@ def _without_eligible(partition: PartitionImage) -> PartitionImage:
     return dataclasses.replace(partition, elr=(), last_known_elr=())
 
 
-def _with_leader(before: PartitionImage, after: PartitionImage, rules: Rules, election: Election) -> PartitionImage:
+def _with_leader(
+    before: PartitionImage,
+    after: PartitionImage,
+    rules: Rules,
+    election: Election,
+    log_ends: Mapping[int, LogEnd],
+) -> PartitionImage:
     leader = choose_in_sync(after, before.leader, rules, election)
     if leader is not None:
         return after if leader == after.leader else dataclasses.replace(after, leader=leader)
@@ -141,7 +151,7 @@ def _with_leader(before: PartitionImage, after: PartitionImage, rules: Rules, el
         elected = dataclasses.replace(after, leader=leader, isr=(leader,), elr=without(after.elr, leader))
         return _without_eligible(elected) if rules.needed(elected) <= 1 else elected
     is_unclean_allowed = rules.is_unclean_allowed or election is Election.UNCLEAN
-    leader = choose_unclean(after, rules) if is_unclean_allowed else None
+    leader = choose_unclean(after, rules, log_ends) if is_unclean_allowed else None
     return dataclasses.replace(after, leader=NO_LEADER) if leader is None else _led_uncleanly(after, leader)
 
 
@@ -156,9 +166,10 @@ def choose_in_sync(partition: PartitionImage, current_leader: int, rules: Rules,
     return _first_active(partition.replicas, rules, among=in_sync)
 
 
-def choose_unclean(partition: PartitionImage, rules: Rules) -> int | None:
-    """Who was in sync last comes first: of those that are there it probably has the most."""
-    return _first_active((*partition.last_known_elr, *partition.replicas), rules, among=partition.replicas)
+def choose_unclean(partition: PartitionImage, rules: Rules, log_ends: Mapping[int, LogEnd]) -> int | None:
+    """Who has the most; where that is not known, who was in sync last."""
+    candidates = dict.fromkeys((*partition.last_known_elr, *partition.replicas))
+    return longest(filter(rules.is_active, candidates), log_ends)
 
 
 def _first_active(order: Iterable[int], rules: Rules, *, among: Collection[int]) -> int | None:

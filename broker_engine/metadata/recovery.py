@@ -10,14 +10,13 @@ any, and one is enough. Not an unclean election: nothing acknowledged is given u
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
-from uuid import UUID
 
 from broker_engine.config.topic import TopicDefaults
 from broker_engine.ids import NO_LEADER
 from broker_engine.metadata.decision import Decision
 from broker_engine.metadata.image import MetadataImage
+from broker_engine.metadata.log_ends import LogEnd, LogEnds, longest, of_this_life
 from broker_engine.metadata.partition_change import rules_of, settle
 from broker_engine.metadata.parts import PartitionImage, TopicImage
 from broker_engine.metadata.records import Record
@@ -26,21 +25,6 @@ from broker_engine.metadata.sweep import Place, partitions_where
 from broker_engine.names import Name
 
 ACK_DURABILITY, FSYNC = "ack.durability", "fsync"
-PartitionKey = tuple[UUID, int]
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class LogEnd:
-    """How far one replica's log goes, in the order in which logs are compared."""
-
-    last_epoch: int
-    end_offset: int
-    broker_epoch: int = dataclasses.field(compare=False, default=-1)
-    """Of the life that said so."""
-
-
-LogEnds = Mapping[PartitionKey, Mapping[int, LogEnd]]
-"""By partition, then by broker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +51,16 @@ def recover_leaders(image: MetadataImage, log_ends: LogEnds, *, config: TopicDef
         partition = topic.partitions.get(index) if topic else None
         if topic is None or partition is None or not _is_waiting(partition):
             continue
-        known = {member: end for member, end in ends.items() if _counts(image, partition, member, end)}
+        known = {m: end for m, end in of_this_life(image, ends).items() if m in partition.last_known_elr}
         if len(known) < needed_count(topic, partition, image, config):
             continue
-        leader = longest(known)
+        leader = longest(sorted(known), known)
+        assert leader is not None, "at least one is needed"
         target = dataclasses.replace(partition, isr=(leader,))
         changed = settle(partition, target, rules_of(image, topic, config))
         records.append(partition_record(topic_id, index, changed))
         results.append(Recovered(topic.name, index, leader, known[leader]))
     return Decision(tuple(records), tuple(results))
-
-
-def _counts(image: MetadataImage, partition: PartitionImage, member: int, end: LogEnd) -> bool:
-    broker = image.brokers.get(member)
-    is_same_life = broker is not None and broker.is_active and broker.epoch == end.broker_epoch
-    return is_same_life and member in partition.last_known_elr
 
 
 def needed_count(topic: TopicImage, partition: PartitionImage, image: MetadataImage, config: TopicDefaults) -> int:
@@ -90,7 +69,3 @@ def needed_count(topic: TopicImage, partition: PartitionImage, image: MetadataIm
     if durability == FSYNC:
         return 1
     return min(rules_of(image, topic, config).needed(partition), len(partition.last_known_elr))
-
-
-def longest(ends: Mapping[int, LogEnd]) -> int:
-    return max(sorted(ends), key=lambda member: ends[member])

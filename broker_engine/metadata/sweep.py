@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from broker_engine.config.topic import TopicDefaults
 from broker_engine.metadata.decision import Decision, R_co
 from broker_engine.metadata.image import MetadataImage
+from broker_engine.metadata.log_ends import NO_LOG_ENDS, LogEnds, of_this_life
 from broker_engine.metadata.partition_change import MIN_INSYNC, UNCLEAN, Rules, rules_of, settle
 from broker_engine.metadata.parts import PartitionImage, TopicImage
 from broker_engine.metadata.records import RESOURCE_TOPIC, ConfigRecord, PartitionRecord, Record
@@ -50,7 +51,9 @@ def replica_count(image: MetadataImage, broker_id: int) -> int:
     return sum(1 for _ in partitions_where(image, lambda partition: broker_id in partition.replicas))
 
 
-def with_consequences(image: MetadataImage, decision: Decision[R_co], config: TopicDefaults) -> Decision[R_co]:
+def with_consequences(
+    image: MetadataImage, decision: Decision[R_co], config: TopicDefaults, log_ends: LogEnds = NO_LOG_ENDS
+) -> Decision[R_co]:
     """A changed min.insync decides anew who is eligible, a permission to elect uncleanly is used where nobody leads.
 
     A partition whose min.insync changed gets a new partition epoch: its leader can propose an ISR only after it has
@@ -66,12 +69,12 @@ def with_consequences(image: MetadataImage, decision: Decision[R_co], config: To
     if not names:
         return decision
     working = image.replay(decision.records, image.next_offset)
-    records = [record for name in names for record in _settled(image.topic(name), working, name, config)]
+    records = [record for name in names for record in _settled(image.topic(name), working, name, config, log_ends)]
     return Decision((*decision.records, *records), decision.results)
 
 
 def _settled(
-    old: TopicImage | None, image: MetadataImage, name: Name, config: TopicDefaults
+    old: TopicImage | None, image: MetadataImage, name: Name, config: TopicDefaults, log_ends: LogEnds
 ) -> Iterator[PartitionRecord]:
     topic = image.topic(name)
     if topic is None or old is None:
@@ -80,6 +83,7 @@ def _settled(
     for index, partition in topic.partitions.items():
         factor = partition.replication_factor
         is_new_version = before.min_insync(factor) != rules.min_insync(factor)
-        changed = settle(partition, partition, rules, is_new_version=is_new_version)
+        ends = of_this_life(image, log_ends.get((topic.id, index), {}))
+        changed = settle(partition, partition, rules, is_new_version=is_new_version, log_ends=ends)
         if changed is not partition:
             yield partition_record(topic.id, index, changed)

@@ -32,12 +32,16 @@ def made_at_home(image: MetadataImage, broker_id: int, new_id: Callable[[], UUID
     if topic is None:
         topic_id = new_id()
         return [*_topic_records(topic_id), *_homes(image, topic_id, range(broker_id + 1), broker_id)]
-    partition = topic.partitions.get(broker_id)
-    if partition is None:
-        return _homes(image, topic.id, range(topic.partition_count, broker_id + 1), broker_id)
-    if partition.replicas == (broker_id,) and (partition.isr or partition.elr):
-        return []
-    return [partition_record(topic.id, broker_id, _at(image, broker_id, partition))]
+    added = _homes(image, topic.id, range(topic.partition_count, broker_id + 1), broker_id)
+    lost = [index for index, partition in topic.partitions.items() if _is_to_be_taken(index, partition, broker_id)]
+    return [*added, *(partition_record(topic.id, i, _at(image, broker_id, topic.partitions[i])) for i in lost)]
+
+
+def _is_to_be_taken(index: int, partition: PartitionImage, broker_id: int) -> bool:
+    """Its own, where somebody else keeps it; what it keeps, where nobody could lead it any more."""
+    if partition.replicas == (broker_id,):
+        return not (partition.isr or partition.elr)
+    return index == broker_id
 
 
 def given_away(image: MetadataImage, broker_id: int) -> list[Record]:

@@ -33,6 +33,7 @@ _WATCH_TIMEOUT_MS = 2_000
 class ControllerLoop:
     def __init__(self, broker: Broker) -> None:
         self.liveness = Liveness(broker.config.broker_session_timeout_ms)
+        self.recovery = LeaderRecovery(broker)
         self._broker = broker
         self._tasks = Supervisor()
         self._watched: dict[int, int] = {}
@@ -53,7 +54,7 @@ class ControllerLoop:
             self._tasks = Supervisor()
             self._tasks.keep_running(self._watch_sessions, "broker sessions")
             self._tasks.keep_running(self._balance, "leader balance")
-            self._tasks.keep_running(LeaderRecovery(self._broker).run, "leader recovery")
+            self._tasks.keep_running(self.recovery.run, "leader recovery")
         else:
             log.info("this node is not the controller any more")
             self._watched.clear()

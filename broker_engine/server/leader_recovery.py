@@ -13,9 +13,9 @@ from uuid import UUID
 from broker_engine.client.errors import ConnectionFailed
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.replica_ends import ends_on
-from broker_engine.metadata.controller import LogEnd, recover_leaders, waiting_for_recovery
+from broker_engine.metadata.controller import LogEnd, LogEnds, recover_leaders, waiting_for_recovery
 from broker_engine.metadata.image import MetadataImage
-from broker_engine.metadata.recovery import PartitionKey
+from broker_engine.metadata.log_ends import PartitionKey
 from broker_engine.metadata.sweep import Place
 from broker_engine.wire.messages.internal_replica_ends import (
     ReplicaEndsRequest,
@@ -48,12 +48,17 @@ class LeaderRecovery:
                     await self._recover(image, places)
             await asyncio.sleep(_TICK_S)
 
-    async def _recover(self, image: MetadataImage, places: Iterable[Place]) -> None:
+    async def log_ends(self, image: MetadataImage, places: Iterable[Place]) -> LogEnds:
+        """As their live replicas say; who does not answer is left out."""
         asked = _by_broker(image, places)
         answers = await asyncio.gather(*(self._ask(broker_id, asked[broker_id]) for broker_id in sorted(asked)))
         ends: dict[PartitionKey, dict[int, LogEnd]] = {}
         for broker_id, answer in zip(sorted(asked), answers, strict=True):
             _add(ends, broker_id, answer)
+        return ends
+
+    async def _recover(self, image: MetadataImage, places: Iterable[Place]) -> None:
+        ends = await self.log_ends(image, places)
         if not ends:
             return
         config = self._broker.config
@@ -84,7 +89,7 @@ def _by_broker(image: MetadataImage, places: Iterable[Place]) -> dict[int, dict[
     """Whom to ask for what: those that live."""
     asked: dict[int, dict[UUID, list[int]]] = {}
     for topic, index, partition in places:
-        for member in partition.last_known_elr:
+        for member in partition.replicas:
             broker = image.brokers.get(member)
             if broker is not None and broker.is_active:
                 asked.setdefault(member, {}).setdefault(topic.id, []).append(index)

@@ -248,10 +248,12 @@ def test_every_broker_has_its_own_partition_of_telemetry() -> None:
 
 
 def test_a_broker_with_a_new_disk_writes_telemetry_again() -> None:
+    """Also a number's that is no broker's: partition 0 stands on broker 1."""
     image = after(EMPTY_IMAGE, register(EMPTY_IMAGE, 1).records)
     image = back(image, 2)
+    image = back(image, 1, directory_id=UUID(int=98))
     image = back(image, 2, directory_id=UUID(int=99))
-    assert partition_of(image, 2, TELEMETRY_TOPIC).leader == 2
+    assert [partition_of(image, index, TELEMETRY_TOPIC).leader for index in range(3)] == [1, 1, 2]
 
 
 def test_who_is_unregistered_leaves_its_telemetry_to_another() -> None:

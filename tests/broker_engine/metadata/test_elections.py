@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 
 from broker_engine.errors import ErrorCode
 from broker_engine.metadata.controller import (
     Election,
+    LogEnd,
     balance_leaders,
     elect_leaders,
     every_partition,
@@ -15,7 +18,16 @@ from broker_engine.metadata.controller import (
 )
 from broker_engine.metadata.image import MetadataImage
 from broker_engine.metadata.isr import alter_partition
-from tests.broker_engine.metadata.builders import CONFIG, after, cluster, partition_of, proposal, root, with_topic
+from tests.broker_engine.metadata.builders import (
+    CONFIG,
+    after,
+    cluster,
+    partition_of,
+    proposal,
+    register,
+    root,
+    with_topic,
+)
 
 
 def elect(image: MetadataImage, election: Election, index: int = 0) -> tuple[MetadataImage, ErrorCode]:
@@ -71,6 +83,23 @@ def test_of_several_the_one_that_was_in_sync_last_is_elected_uncleanly() -> None
     assert partition_of(image).elr == (3, 4)
     image, code = elect(unfence(unfence(image, 1), 2), Election.UNCLEAN)
     assert (code, partition_of(image).leader) == (ErrorCode.NONE, 1)
+
+
+def test_who_has_the_most_is_elected_uncleanly_where_that_is_known() -> None:
+    """Broker 1 came back with an empty disk: first among the replicas, but last of those who could lead."""
+    image = with_topic(cluster(3), [1, 2, 3], min_insync_replicas="1")
+    for broker_id in (2, 3, 1):
+        image = fence(image, broker_id)
+    image = after(image, register(image, 1, directory_id=UUID(int=70)).records)
+    image = after(image, register(image, 1, directory_id=UUID(int=71)).records)
+    image = unfence(unfence(unfence(image, 1), 2), 3)
+    assert (partition_of(image).leader, partition_of(image).elr) == (-1, ())
+    topic = image.topic(root("t"))
+    assert topic is not None
+    ends = {1: LogEnd(-1, 0, image.brokers[1].epoch), 2: LogEnd(0, 7, image.brokers[2].epoch)}
+    asked = {(topic.id, 0): {**ends, 3: LogEnd(0, 9, image.brokers[3].epoch - 1)}}
+    decision = elect_leaders(image, [(root("t"), 0)], Election.UNCLEAN, config=CONFIG, log_ends=asked)
+    assert partition_of(after(image, decision.records)).leader == 2
 
 
 @pytest.mark.parametrize("place", [(root("absent"), 0), (root("t"), 7)])

@@ -1,0 +1,45 @@
+"""How far replicas' logs go, as their brokers said: who has the most when somebody has to be chosen without being in
+sync.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from broker_engine.metadata.image import MetadataImage
+
+PartitionKey = tuple[UUID, int]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LogEnd:
+    """In the order in which logs are compared: Raft's rule for votes."""
+
+    last_epoch: int
+    end_offset: int
+    broker_epoch: int = dataclasses.field(compare=False, default=-1)
+    """Of the life that said so."""
+
+
+LogEnds = Mapping[PartitionKey, Mapping[int, LogEnd]]
+"""By partition, then by broker."""
+NO_LOG_ENDS: LogEnds = {}
+_NOT_HEARD = LogEnd(-2, -1)
+
+
+def of_this_life(image: MetadataImage, ends: Mapping[int, LogEnd]) -> dict[int, LogEnd]:
+    """Without those of brokers that are not active, or have begun another life since."""
+    kept = {}
+    for member, end in ends.items():
+        broker = image.brokers.get(member)
+        if broker is not None and broker.is_active and broker.epoch == end.broker_epoch:
+            kept[member] = end
+    return kept
+
+
+def longest(members: Iterable[int], ends: Mapping[int, LogEnd]) -> int | None:
+    """The first of those who have the most; who was not heard of has the least."""
+    return max(members, key=lambda member: ends.get(member, _NOT_HEARD), default=None)
