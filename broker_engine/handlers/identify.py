@@ -19,6 +19,7 @@ _TWIN_TIMEOUT_MS = 300
 
 def handle(request: IdentifyRequest, call: Call) -> IdentifyResponse | Awaitable[IdentifyResponse]:
     identity = call.broker.identity
+    call.broker.peers.note_alive(request.node_id)
     if request.cluster_id and identity.cluster_id and request.cluster_id != identity.cluster_id:
         text = f"node {identity.node_id} belongs to cluster {identity.cluster_id}, not to {request.cluster_id}"
         return refuse(request, BrokerError(ErrorCode.INCONSISTENT_CLUSTER_ID, text))

@@ -37,6 +37,8 @@ PROTOCOL_NUMBERS = {
 }
 """Kafka's."""
 SHUTDOWN_TIMEOUT_MS = 30_000
+SHUTDOWN_SILENCE_MS_MAX = 2_000
+"""Who stops does not wait longer for a controller that may have stopped as well. Leaders then move when it is back."""
 _IMPATIENT_INTERVAL_MS = 50
 """Between heartbeats that wait for something: to be unfenced, or to be let go."""
 _REFUSED_AGAIN_S = 0.2
@@ -158,18 +160,23 @@ class Lifecycle:
         sent_ms = self._clock.monotonic_ms()
         try:
             response = await self._controller.ask(
-                request, BrokerHeartbeatResponse, timeout_ms=self._config.broker_session_timeout_ms // 3, lane=LANE
+                request, BrokerHeartbeatResponse, timeout_ms=self._answer_timeout_ms, lane=LANE
             )
         except ConnectionFailed as error:
             self._on_silence(error)
         else:
             self._on_answer(response, sent_ms)
 
+    @property
+    def _answer_timeout_ms(self) -> int:
+        patience_ms = self._config.broker_session_timeout_ms // 3
+        return min(patience_ms, SHUTDOWN_SILENCE_MS_MAX) if self._wants_shutdown else patience_ms
+
     def _on_silence(self, error: ConnectionFailed) -> None:
         if not self._is_unanswered:
             log.warning("no controller answers heartbeats: %s", error.message)
         self._is_unanswered = True
-        if self._wants_shutdown and self.is_self_fenced:
+        if self._wants_shutdown and self._clock.monotonic_ms() - self._heard_ms > SHUTDOWN_SILENCE_MS_MAX:
             self._may_stop.set()
 
     def _on_answer(self, response: BrokerHeartbeatResponse, sent_ms: int) -> None:

@@ -67,7 +67,7 @@ class _Lane:
     async def _dial(self) -> Connection:
         wait_ms = self._retry_at_ms - self._peers.clock.monotonic_ms()
         if wait_ms > 0:
-            await asyncio.sleep(wait_ms / 1000)
+            await self._peers.wait_for_sign(self.node_id, wait_ms / 1000)
         try:
             connection = await self._peers.open(self.node_id)
         except KafkaError as error:
@@ -123,9 +123,23 @@ class Peers:
         self._tls = tls
         self._lanes: dict[tuple[int, str], _Lane] = {}
         self._probing: dict[int, asyncio.Task[None]] = {}
+        self._signs: dict[int, asyncio.Event] = {}
         self._gone_until_ms: dict[int, int] = {}
         self._refused_at_ms: dict[int, int] = {}
         self._is_closed = False
+
+    def note_alive(self, node_id: int) -> None:
+        """It was heard of: whoever waits before the next try to reach it need not wait any longer."""
+        sign = self._signs.pop(node_id, None)
+        if sign is not None:
+            sign.set()
+
+    async def wait_for_sign(self, node_id: int, timeout_s: float) -> None:
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._signs.setdefault(node_id, asyncio.Event()).wait()
+        except TimeoutError:
+            return
 
     def address_of(self, node_id: int) -> tuple[str, int]:
         """ConnectionFailed where nobody knows it (yet)."""
@@ -189,6 +203,7 @@ class Peers:
             raise
         self._gone_until_ms.pop(node_id, None)
         self._refused_at_ms.pop(node_id, None)
+        self.note_alive(node_id)
         return connection
 
     def _config(self, address: BrokerAddress, timeout_ms: int) -> ClientConfig:
