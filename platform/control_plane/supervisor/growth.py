@@ -39,7 +39,8 @@ def brokers_before(home: Path) -> int:
 def grow_topics(options: UpOptions, before: int, supervisor: Supervisor) -> None:
     if 0 < before < options.broker_count:
         _raise_factors(options.replication_factor, get_engine().cluster, supervisor)
-    (options.home / MARKER).write_text(f"{options.broker_count}\n", encoding="ascii")
+    if before < options.broker_count:
+        (options.home / MARKER).write_text(f"{options.broker_count}\n", encoding="ascii")
 
 
 def _raise_factors(factor: int, engine: ClusterEngine, supervisor: Supervisor) -> None:

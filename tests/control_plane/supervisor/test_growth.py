@@ -82,8 +82,9 @@ def test_there_are_as_many_brokers_as_usual_unless_more_are_there_or_asked_for(t
     assert count_brokers(home_of(tmp_path, 1, 2, 3, 4, 5), None) == 5
 
 
-def test_fewer_brokers_than_there_are_would_wait_for_ever_and_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="a cluster of 3"):
-        count_brokers(home_of(tmp_path, 1, 2, 3), 1)
+def test_fewer_brokers_than_there_are_must_be_a_majority(tmp_path: Path) -> None:
+    assert count_brokers(home_of(tmp_path, 1, 2, 3), 2) == 2  # so that the third can be removed
+    with pytest.raises(CommandError, match=r"a cluster of 3, and 1 of them are no majority"):
+        count_brokers(tmp_path, 1)
     with pytest.raises(CommandError, match="between 1 and 9"):
         count_brokers(tmp_path, 12)

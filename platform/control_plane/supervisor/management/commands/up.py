@@ -14,6 +14,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
+from control_plane.engine.factory import get_engine
 from control_plane.engine.interface import EngineError
 from control_plane.refusals import Refusal
 from control_plane.supervisor import growth, plan
@@ -29,6 +30,7 @@ from control_plane.tenants.demo import DemoCredentials
 
 STOP_FIRST = (("web",), ("worker",), ("beat",))
 BROKERS_DEFAULT = 3
+ELECTED_WITHIN_S = 10.0
 
 
 class Command(BaseCommand):
@@ -76,10 +78,10 @@ def count_brokers(home: Path, asked: int | None) -> int:
         return max(BROKERS_DEFAULT, there)
     if not 1 <= asked <= plan.BROKERS_MAX:
         raise CommandError(f"--brokers must be between 1 and {plan.BROKERS_MAX}")
-    if asked < there:
+    if asked * 2 <= there:
         raise CommandError(
-            f"--brokers {asked}: {home} holds a cluster of {there}, which would wait for the others for ever; drain "
-            f"and remove brokers on the dashboard's Cluster page first, then delete their directories"
+            f"--brokers {asked}: {home} holds a cluster of {there}, and {asked} of them are no majority; drain and "
+            f"remove brokers one by one on the dashboard's Cluster page, and delete their directories"
         )
     return asked
 
@@ -128,6 +130,10 @@ def start(supervisor: Supervisor, options: UpOptions, env: dict[str, str]) -> De
     with progress.step("database"):
         prepare_home(options)
         call_command("migrate", interactive=False, verbosity=0)
+    for number in range(options.broker_count + 1, growth.brokers_there(options.home) + 1):
+        progress.say(
+            f"  {plan.broker_name(number)} stays down: remove it on the Cluster page, then delete its directory"
+        )
     brokers_before = growth.brokers_before(options.home)
     supervisor.start(*(child(spec) for spec in plan.brokers(options, env)))
     with progress.step("tenants and keys"):
@@ -137,6 +143,9 @@ def start(supervisor: Supervisor, options: UpOptions, env: dict[str, str]) -> De
     growth.grow_topics(options, brokers_before, supervisor)
     connections.close_all()
     supervisor.start(child(plan.web(options, env)), child(plan.worker(env)), child(plan.beat(options, env)))
+    with progress.step("leaders"):
+        # The first broker that was up leads everything; by itself that evens out only after minutes.
+        get_engine().cluster.elect_preferred_leaders(timeout_s=ELECTED_WITHIN_S)
     return demo
 
 
