@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from broker_engine.errors import ErrorCode
+from broker_engine.handlers import replica_fetch
 from broker_engine.log import recovery
 from broker_engine.metadata import brokers
 from broker_engine.partition.core import PartitionCore
@@ -188,8 +189,9 @@ PLANTED: tuple[Planted, ...] = (
             (Patch(RoleMaker, "next_core", _core_cut_to_high_watermark),)),
     Planted("no-truncation", "a follower keeps what its leader never had",
             (Patch(FollowerCore, "truncation_offset", _cut_nothing),)),
-    Planted("no-fetch-epoch", "nobody checks the leader epoch of a request (KIP-320)",
-            (Patch(ReplicaCore, "check_leader_epoch", _check_no_epoch),)),
+    Planted("no-fetch-epoch", "nobody asks a follower of which epoch it is and what it has (KIP-101, KIP-320)",
+            (Patch(ReplicaCore, "check_leader_epoch", _check_no_epoch),
+             Patch(replica_fetch, "diverging_epoch", lambda local, last_fetched_epoch, fetch_offset: None))),
     Planted("no-epoch-start", "a follower joins the ISR before it has the epoch's start",
             (Patch(PartitionCore, "_has_caught_up", _has_high_watermark),)),
     Planted("hw-by-isr", "the high watermark goes by the ISR, not by the maximal one (KIP-497)",

@@ -191,7 +191,7 @@ class Run:
 def remembered_passwords() -> Iterator[None]:
     """Making a password slow is for attackers: nodes show each other the same secret again and again."""
     original = scram.make_verifier
-    scram.make_verifier = accounts.make_verifier = lru_cache(maxsize=64)(original)  # type: ignore[assignment,attr-defined]
+    scram.make_verifier = accounts.make_verifier = lru_cache(maxsize=64)(original)  # type: ignore[attr-defined]
     try:
         yield
     finally:
