@@ -42,6 +42,7 @@ from broker_engine.server.fetch_sessions import FetchSessions
 from broker_engine.server.first_use import FirstUse
 from broker_engine.server.flush import FlushManager, crowd_flush
 from broker_engine.server.formation import Formation, Identity
+from broker_engine.server.group_coordinator import GroupCoordinator
 from broker_engine.server.lifecycle import Lifecycle
 from broker_engine.server.listeners import ListenerSpec, local_spec, parse_voters
 from broker_engine.server.log_starts import LogStarts
@@ -170,7 +171,7 @@ class Broker:
 
     def create_on_first_use(self, names: list[Name], principal: Principal) -> None:
         if self.config.auto_create_topics_enable:
-            self._first_use.create(names)
+            self.first_use.create(names)
 
     # --- life
 
@@ -208,7 +209,7 @@ class Broker:
 
     def fail(self, error: Exception) -> None:
         """The disk is gone, or the metadata cannot be followed: stop, and do not call it clean."""
-        log.critical("the broker cannot go on: %s", error)
+        log.critical("the broker cannot go on: %s", error, exc_info=error)
         self._failure = self._failure or error
         self.request_stop()
 
@@ -351,7 +352,8 @@ class Broker:
             metadata_offset=lambda: self.image.next_offset - 1,
             on_fatal=self.fail,
         )
-        self._first_use = FirstUse(self.controller, self._tasks)
+        self.first_use = FirstUse(self.controller, self._tasks)
+        self.groups = GroupCoordinator(self)
         self.disk_floor = DiskFloor(self.config.log_dir_free_bytes_min, self._data_dir.store.space)
         self.disk_floor.look()
         self.producer_ids = ProducerIds(self.controller, self.node_id, lambda: self.broker_epoch)
@@ -405,9 +407,12 @@ class Broker:
         is_fewer = old.credentials is not new.credentials or old.removed_tenants is not new.removed_tenants
         if is_fewer:
             self._doors.cut_off_unwelcome()
+        if self._is_serving:
+            self.groups.follow(old, new)
 
     def _serve(self) -> None:
         self._doors.open_for_clients()
+        self.groups.start()
         self._tasks.keep_running(TelemetryWriter(self).run, "telemetry")
         self._tasks.keep_running(self.disk_floor.run, "disk floor")
         self._tasks.keep_running(self._upkeep.run_retention, "retention")
@@ -426,6 +431,8 @@ class Broker:
         if self._is_serving:
             await self._hand_over()
             log.info("stopping: %d connections get their answers, then all logs are flushed", self.connection_count)
+        if self.has_joined:
+            await self.groups.stop()
         await self._doors.close(STOP_GRACE_S)
         await self._tasks.stop()
         self.password_threads.shutdown(wait=False)
