@@ -119,8 +119,8 @@ class QuorumCore(Leading):
                 self._hear(epoch, leader_id, from_id=node_id)
 
     def _on_send_failed(self, node_id: int, request: Request, *, is_refused: bool) -> None:
-        if isinstance(request, VoteRequest) and is_refused:
-            self._on_voter_gone(request.request_id)
+        if isinstance(request, VoteRequest):
+            self._on_no_vote(request.request_id)
         elif isinstance(request, FetchRequest) and self._fetch == request:
             self._retry_fetch_later()
             self._on_peer_lost(node_id, is_refused=is_refused)

@@ -1,9 +1,8 @@
 """Elections: who may stand, who is voted for, who has won.
 
 Prospective first (KIP-996): a node asks whether it would win before it raises the epoch, and nobody who hears from a
-leader says yes. So a node that was cut off, or that was removed, disturbs nobody when it comes back. A voter whose
-process is gone counts as a refusal, so that a lost round ends at once and the next one begins after a short random
-pause.
+leader says yes. So a node that was cut off, or that was removed, disturbs nobody when it comes back. A voter that does
+not answer counts as a refusal, so that a lost round ends at once and the next one begins after a short random pause.
 """
 
 from __future__ import annotations
@@ -71,8 +70,8 @@ class Elections(QuorumState):
             self._round.is_granted[self._round.asked[answer.request_id]] = answer.is_granted
             self._count_votes()
 
-    def _on_voter_gone(self, request_id: int) -> None:
-        """Nobody listens there: it will not vote in this round."""
+    def _on_no_vote(self, request_id: int) -> None:
+        """Nobody listens there, or it has only just started: it has no say in this round, so let there be another."""
         voter = self._round.asked.get(request_id)
         if voter is not None and self.role in {Role.PROSPECTIVE, Role.CANDIDATE}:
             self._round.is_granted.setdefault(voter, False)
