@@ -15,7 +15,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 from broker_engine.log import syncfs
@@ -162,6 +162,7 @@ class DiskFiles:
         self._open_files_max = open_files_max
         self._open: OrderedDict[DiskFile, None] = OrderedDict()
         self._whole_descriptor = _CLOSED
+        self._temporary_numbers = count()
         self.lock = threading.RLock()
 
     @property
@@ -247,7 +248,8 @@ class DiskFiles:
 
     def write_atomic(self, path: str, data: bytes, *, is_durable: bool) -> None:
         target = self._full(path)
-        temporary = target + ".tmp"
+        # A flush thread and the loop may write the same file at once: each needs a temporary one of its own.
+        temporary = f"{target}.{next(self._temporary_numbers)}.tmp"
         try:
             with open(temporary, "wb") as stream:
                 stream.write(data)

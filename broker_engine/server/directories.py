@@ -21,12 +21,18 @@ from broker_engine.names import (
 
 log = logging.getLogger(__name__)
 
+_TEMPORARY_SUFFIX = ".tmp"
+"""Of a checkpoint that a crash cut short."""
+
 
 def tidy(files: Files, image: MetadataImage, randomness: Randomness) -> None:
     """Blocks. To be called before any log is opened."""
     for path in list(_directories(files)):
         if is_deleted_directory(path):
             _remove(files, path)
+            continue
+        if path.endswith(_TEMPORARY_SUFFIX):
+            files.unlink(path)
             continue
         found = parse_directory(path)
         if found is None or (found.name.is_root and found.name.name == CLUSTER_METADATA):
