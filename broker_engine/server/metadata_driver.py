@@ -1,7 +1,6 @@
-"""Drives the metadata: commands are decided here, written by the quorum, and each new image is shown whole.
+"""Drives the metadata: what is decided is written by the quorum, and each new image is shown whole.
 
-One group of commands is under way at a time; whatever is asked for meanwhile is decided together and rides the next
-one. An image is shown after the logs of its new partitions are open, so that what a client can see it can also write
+An image is shown after the logs of its new partitions are open, so that what a client can see it can also write
 to. Every node replays the same entries, and only those below the quorum's high watermark.
 """
 
@@ -18,14 +17,15 @@ from uuid import UUID
 from broker_engine.clock import Clock, Randomness, SystemRandomness
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log.files import Files
-from broker_engine.metadata.controller import Decision, bootstrap
+from broker_engine.metadata.controller import bootstrap
 from broker_engine.metadata.image import EMPTY_IMAGE, MetadataImage, ReplayError
-from broker_engine.metadata.records import UnknownRecordError, decode_record, encode_record
+from broker_engine.metadata.records import UnknownRecordError, decode_record
 from broker_engine.quorum.election_state import ElectionStateError, VoterKey
 from broker_engine.quorum.ready import AddVoter, Entry, Propose, RemoveVoter, Resign
 from broker_engine.quorum.state import DEFAULT_TIMING, Timing
 from broker_engine.quorum.voter_set import Voter, VoterEndpoint, VoterSet
 from broker_engine.server.bell import Bell
+from broker_engine.server.metadata_commands import Command, Commands, not_controller
 from broker_engine.server.metadata_recovery import Recovered, recover
 from broker_engine.server.metadata_snapshots import Snapshot
 from broker_engine.server.partitions import Partitions
@@ -43,7 +43,6 @@ _IN_THREAD_MIN = 500
 """So many records are decoded and replayed in a thread."""
 
 R = TypeVar("R")
-Command = Callable[[MetadataImage], Decision[R]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,23 +62,6 @@ class QuorumOptions:
 
 
 ALONE = QuorumOptions()
-
-
-@dataclass(slots=True)
-class _Waiting:
-    command: Command[Any]
-    done: asyncio.Future[tuple[Any, ...]]
-    results: tuple[Any, ...] = ()
-    end_offset: int = 0
-    """Of what it wrote."""
-
-    def settle(self) -> None:
-        if not self.done.done():
-            self.done.set_result(self.results)
-
-    def fail(self, error: Exception) -> None:
-        if not self.done.done():
-            self.done.set_exception(error)
 
 
 @dataclass(slots=True)
@@ -128,9 +110,7 @@ class MetadataDriver:
         self._applied = Bell()
         self._showing = asyncio.Lock()
         self._has_open_partitions = False
-        self._waiting: list[_Waiting] = []
-        self._in_flight: list[_Waiting] = []
-        self._wake = asyncio.Event()
+        self._commands = Commands(self)
         self._tasks = Supervisor()
         self._joiner: VoterJoiner | None = None
         self._voters_logged: VoterSet | None = None
@@ -175,12 +155,7 @@ class MetadataDriver:
         """Decide, write, wait for the quorum, show; then what the command answers. BrokerError where it refuses, and
         NOT_CONTROLLER where this node does not lead, or no longer does before that is committed.
         """
-        if not self.is_leader:
-            raise _not_controller()
-        waiting = _Waiting(command, asyncio.get_running_loop().create_future())
-        self._waiting.append(waiting)
-        self._wake.set()
-        return await waiting.done
+        return await self._commands.commit(command)
 
     async def add_voter(self, voter: Voter) -> None:
         """When the change is committed. BrokerError says why not."""
@@ -189,13 +164,18 @@ class MetadataDriver:
     async def remove_voter(self, key: VoterKey) -> None:
         await self._change_voters(RemoveVoter(key))
 
+    async def propose(self, values: tuple[bytes, ...]) -> Entry:
+        """For `Commands`: in the log, and on its way to the others."""
+        (entry,) = (await self.node.step(Propose(values))).append
+        return entry
+
     async def _change_voters(self, event: AddVoter | RemoveVoter) -> None:
         node = self.node
         (entry,) = (await node.step(event)).append
         while self.applied_offset < entry.end_offset:
             is_undecided = (node.core.high_watermark or 0) < entry.end_offset
             if is_undecided and not (node.core.is_leader and node.core.epoch == entry.epoch):
-                raise _not_controller()
+                raise not_controller()
             await node.news.wait(_FAREWELL_S)
 
     async def resign(self) -> None:
@@ -263,7 +243,7 @@ class MetadataDriver:
         )
         self._joiner = VoterJoiner(self, options.named_ids, self._peers)
         self._tasks.spawn(self._guarded(self._apply_for_ever), "metadata image")
-        self._tasks.spawn(self._guarded(self._commit_for_ever), "metadata commands")
+        self._tasks.spawn(self._guarded(self._commands.run), "metadata commands")
         node.start()
 
     async def _guarded(self, work: Callable[[], Any]) -> None:
@@ -275,7 +255,7 @@ class MetadataDriver:
 
     def _on_disk_failed(self, error: Exception) -> None:
         self._has_failed = True
-        self._fail_all(BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, "the metadata log failed"))
+        self._commands.fail_all(BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, "the metadata log failed"))
         self._on_failure(error)
 
     async def _wait_for_leadership(self) -> None:
@@ -298,54 +278,6 @@ class MetadataDriver:
             await self._maker.stop()
             await self._node.stop()
 
-    # --- commands
-
-    async def _commit_for_ever(self) -> None:
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            while self._waiting:
-                group, self._waiting = self._waiting, []
-                await self._commit_group(group)
-
-    async def _commit_group(self, group: list[_Waiting]) -> None:
-        """Each command decides on what the ones before it wrote; the next group waits until all of them are shown."""
-        written = self.image
-        for waiting in group:
-            try:
-                written = await self._write(waiting, written)
-            except Exception as error:
-                waiting.fail(error)
-        while self._in_flight:
-            await self._applied.wait()
-
-    async def _write(self, waiting: _Waiting, image: MetadataImage) -> MetadataImage:
-        if not self.is_leader:
-            raise _not_controller()
-        decision = waiting.command(image)
-        waiting.results = decision.results
-        if decision.records:
-            values = tuple(encode_record(record) for record in decision.records)
-            (entry,) = (await self.node.step(Propose(values))).append
-            if not self.is_leader or self.epoch != entry.epoch:
-                raise _not_controller()
-            waiting.end_offset = entry.end_offset
-            image = image.replay(decision.records, entry.base_offset)
-        self._in_flight.append(waiting)
-        self._settle_applied()
-        return image
-
-    def _settle_applied(self) -> None:
-        """In order: a command that wrote nothing may have decided on what the one before it wrote."""
-        while self._in_flight and self._in_flight[0].end_offset <= self.applied_offset:
-            self._in_flight.pop(0).settle()
-
-    def _fail_all(self, error: Exception) -> None:
-        lost, self._in_flight, self._waiting = [*self._in_flight, *self._waiting], [], []
-        for waiting in lost:
-            waiting.fail(error)
-        self._applied.ring()
-
     # --- leadership
 
     def _on_stepped(self) -> None:
@@ -357,22 +289,11 @@ class MetadataDriver:
             return
         self._was_leader = is_leader
         if not is_leader:
-            self._fail_undecided()
+            self._commands.fail_undecided(self.node.core.high_watermark or 0)
         self._applied.ring()
         if self._joiner is not None:
             self._joiner.on_leadership(is_leader)
         self.on_leadership(is_leader)
-
-    def _fail_undecided(self) -> None:
-        """What is committed but not yet shown is still told; the rest may or may not come to be."""
-        decided_offset = self.node.core.high_watermark or 0
-        kept = [waiting for waiting in self._in_flight if waiting.end_offset <= decided_offset]
-        lost = [waiting for waiting in self._in_flight if waiting.end_offset > decided_offset]
-        self._in_flight = []
-        self._fail_all(_not_controller())
-        for waiting in lost:
-            waiting.fail(_not_controller())
-        self._in_flight = kept
 
     def _log_voters(self) -> None:
         voters = self.node.core.voters
@@ -410,7 +331,7 @@ class MetadataDriver:
         await self._show(image)
         floor = snapshot.position.end_offset if snapshot is not None else 0
         self.applied_offset = max(self.applied_offset, floor, *(entry.end_offset for entry in entries))
-        self._settle_applied()
+        self._commands.settle(self.applied_offset)
         self._on_stepped()
         self._applied.ring()
         self._maker.on_applied(self.image, self.applied_offset, entries)
@@ -441,7 +362,3 @@ def _replay(image: MetadataImage, entries: list[Entry]) -> MetadataImage:
         if not entry.is_control:
             image = image.replay(map(decode_record, entry.values), entry.base_offset)
     return image
-
-
-def _not_controller() -> BrokerError:
-    return BrokerError(ErrorCode.NOT_CONTROLLER, "This node does not lead the metadata quorum.")

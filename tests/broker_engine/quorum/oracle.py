@@ -14,7 +14,7 @@ from broker_engine.quorum.state import Timing
 from broker_engine.quorum.voter_set import VoterSet
 
 if TYPE_CHECKING:
-    from tests.broker_engine.quorum.bench import Node
+    from tests.broker_engine.quorum.bench_node import Node
 
 
 class Oracle:

@@ -12,7 +12,8 @@ from broker_engine.quorum.log_index import LogIndex, LogPosition
 from broker_engine.quorum.messages import BeginEpochRequest, EndEpochRequest, FetchAnswer, VoteAnswer, VoteRequest
 from broker_engine.quorum.roles import Role
 from broker_engine.quorum.voter_set import Voter, VoterSet
-from tests.broker_engine.quorum.bench import TIMING, Node, World
+from tests.broker_engine.quorum.bench import World
+from tests.broker_engine.quorum.bench_node import TIMING, Node
 
 A, B, C = (VoterKey(number, UUID(int=number * 11)) for number in (1, 2, 3))
 

@@ -19,7 +19,8 @@ from broker_engine.quorum.voter_set import (
     decode_voters,
     encode_voters,
 )
-from tests.broker_engine.quorum.bench import Node, World
+from tests.broker_engine.quorum.bench import World
+from tests.broker_engine.quorum.bench_node import Node
 from tests.broker_engine.quorum.test_elections import core_of
 from tests.broker_engine.quorum.test_replication import A, B, C, D, fetch, leader_with
 
