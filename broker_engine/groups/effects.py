@@ -1,0 +1,47 @@
+"""What a classic group answers, and what it asks the shell to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from broker_engine.errors import ErrorCode
+from broker_engine.groups.member import Waiter
+
+NO_GENERATION = -1
+
+
+@dataclass(frozen=True, slots=True)
+class JoinAnswer:
+    code: ErrorCode = ErrorCode.NONE
+    member_id: str = ""
+    generation: int = NO_GENERATION
+    protocol_type: str | None = None
+    protocol: str | None = None
+    leader: str = ""
+    skip_assignment: bool = False
+    members: tuple[tuple[str, str | None, bytes], ...] = ()
+    """(member id, instance id, metadata) each; only the leader is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncAnswer:
+    code: ErrorCode = ErrorCode.NONE
+    protocol_type: str | None = None
+    protocol: str | None = None
+    assignment: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    waiter: Waiter
+    answer: JoinAnswer | SyncAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Write the group as it is (`group.to_value`), then report `on_stored` with this generation."""
+
+    generation: int
+
+
+Effect = Reply | Store
