@@ -27,11 +27,11 @@ class Coordinator(Struct):
 
 class FindCoordinatorResponse(Message, versions="0-6", flexible="3+"):
     throttle_time_ms: Int32 = field("1+", default=0, ignorable=True)
-    error_code: Int16 = field("0-3", default=0)
+    error_code: Int16 = field("0-3", default=0, ignorable=True)
     error_message: String | None = field("1-3", default="", ignorable=True)
-    node_id: Int32 = field("0-3", default=0)
-    host: String = field("0-3", default="")
-    port: Int32 = field("0-3", default=0)
+    node_id: Int32 = field("0-3", default=0, ignorable=True)
+    host: String = field("0-3", default="", ignorable=True)
+    port: Int32 = field("0-3", default=0, ignorable=True)
     coordinators: Array[Coordinator] = field("4+", default=())
 
 
