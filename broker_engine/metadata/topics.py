@@ -24,8 +24,17 @@ from broker_engine.metadata.records import (
     RemoveTopicRecord,
     TopicRecord,
 )
-from broker_engine.names import PARTITION_COUNT_MAX, Name, check_topic_name, collision_key, is_internal_topic
+from broker_engine.names import (
+    CONSUMER_OFFSETS,
+    PARTITION_COUNT_MAX,
+    ROOT,
+    Name,
+    check_topic_name,
+    collision_key,
+    is_internal_topic,
+)
 
+OFFSETS_TOPIC = Name(ROOT, CONSUMER_OFFSETS)
 UNSET = -1
 """Kafka's "use the default" for partitions and replication factor."""
 
@@ -99,7 +108,11 @@ def create_on_first_use(
     allowed, refused = list[NewTopic](), list[TopicResult]()
     for name in names:
         is_allowed = config.auto_create_topics_enable and image.policy(name.tenant).auto_create
-        if is_allowed and not is_internal_topic(name):
+        if name == OFFSETS_TOPIC and config.internal_factor_problem is not None:
+            refused.append(TopicResult(name, ErrorCode.INVALID_REPLICATION_FACTOR, config.internal_factor_problem))
+        elif name == OFFSETS_TOPIC:
+            allowed.append(offsets_topic(config))
+        elif is_allowed and not is_internal_topic(name):
             allowed.append(NewTopic(name))
         else:
             refused.append(
@@ -108,6 +121,21 @@ def create_on_first_use(
     decision = create_topics(image, allowed, config=config, new_id=new_id)
     by_name = {result.name: result for result in (*decision.results, *refused)}
     return dataclasses.replace(decision, results=tuple(by_name[name] for name in names))
+
+
+def offsets_topic(config: BrokerConfig) -> NewTopic:
+    """`__consumer_offsets`, which the first question for a coordinator makes."""
+    return NewTopic(
+        OFFSETS_TOPIC,
+        partition_count=config.offsets_topic_num_partitions,
+        replication_factor=config.offsets_topic_replication_factor,
+        configs={
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": str(config.offsets_topic_segment_bytes),
+            "ack.durability": "fsync",
+        },
+    )
 
 
 def _first_of_each(topics: Sequence[NewTopic]) -> Iterable[NewTopic]:
