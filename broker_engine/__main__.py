@@ -22,6 +22,7 @@ from broker_engine.config import BrokerConfig, ConfigError, parse_properties
 from broker_engine.config.broker import Environment
 from broker_engine.security.cluster_secret import ClusterSecretError
 from broker_engine.server.broker import Broker, BrokerFailed
+from broker_engine.server.open_files import raise_limit
 from broker_engine.tools.command_line import add_commands
 
 EXIT_CLEAN, EXIT_ERROR, EXIT_USAGE = 0, 1, 2
@@ -44,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         config = load_config(options)
         sys.setswitchinterval(GIL_SWITCH_S)
+        raise_limit()
         uvloop.run(_serve(config, Path(options.data_dir)))
     except (ConfigError, ClusterSecretError, BrokerFailed) as error:
         return _fail(str(error))

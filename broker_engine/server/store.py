@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from broker_engine.log.files import DiskFiles, Files
+from broker_engine.server.open_files import allowed_to_logs
 
 _LOCK = ".lock"
 
@@ -37,7 +38,7 @@ class DiskStore:
     def __init__(self, path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
         self._path = path
-        self._files = DiskFiles(path)
+        self._files = DiskFiles(path, open_files_max=allowed_to_logs())
         self._lock_descriptor = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
 
     @property
