@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from random import Random
 
-from confluent_kafka import TopicPartition
-
 from broker_engine.simulator.history import EndOffset, History, Kind, Report, check
 from broker_engine.simulator.history.rows import Partition
 from tests.chaos.cluster import Cluster
 from tests.chaos.faults import Fault, Scene
-from tests.chaos.load import Load, LoadPlan, ProducerPlan, add_polls, open_consumer
+from tests.chaos.load import Load, LoadPlan, ProducerPlan, add_polls, end_offset, open_consumer
 from tests.chaos.replicas import differing_replicas
 
 FINAL_POLL_TIMEOUT_S = 60.0
@@ -139,7 +137,7 @@ class Act:
         ends = {}
         for partition in partitions:
             history.invoke(FINAL_READER, "list_offsets", [EndOffset(partition)], time=time.monotonic())
-            ends[partition] = consumer.get_watermark_offsets(TopicPartition(*partition), timeout=10)[1]
+            ends[partition] = end_offset(consumer, partition)
             op = EndOffset(partition, ends[partition])
             history.ok(FINAL_READER, "list_offsets", [op], time=time.monotonic())
         consumer.close()

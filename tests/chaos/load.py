@@ -24,6 +24,7 @@ from broker_engine.simulator.history.rows import Partition
 
 FLUSH_TIMEOUT_S = 90.0
 END_INTERVAL_S = 0.5
+END_TIMEOUT_S = 30.0
 POLL_RECORDS = 500
 _context = multiprocessing.get_context("spawn")
 
@@ -228,6 +229,18 @@ def open_consumer(bootstrap: str, partitions: Sequence[Partition]) -> Consumer:
     consumer = Consumer({**settings, **CLIENT, **RECONNECT})
     consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for topic, number in partitions])
     return consumer
+
+
+def end_offset(consumer: Consumer, partition: Partition) -> int:
+    """Of a partition that has a leader; asked again while that leader does not know its high watermark."""
+    deadline = time.monotonic() + END_TIMEOUT_S
+    while True:
+        try:
+            return int(consumer.get_watermark_offsets(TopicPartition(*partition), timeout=10)[1])
+        except KafkaException:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
 
 
 def add_polls(history: History, process: str, messages: Sequence[Message]) -> int:

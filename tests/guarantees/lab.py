@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
 
-from confluent_kafka import KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import KafkaError, Message, Producer
 
 from broker_engine.simulator.history import Allowed, History, Kind, Report, Send, check
 from broker_engine.simulator.history.rows import Partition
 from tests.chaos.cluster import Cluster
-from tests.chaos.load import CLIENT, RECONNECT, add_polls, open_consumer
+from tests.chaos.load import CLIENT, RECONNECT, add_polls, end_offset, open_consumer
 
 ANSWER_TIMEOUT_S = 60.0
 READ_TIMEOUT_S = 60.0
@@ -65,7 +64,7 @@ class Lab:
         """Reads the whole partition and holds it against what was acknowledged. What is promised, the story judges."""
         consumer = open_consumer(self.cluster.bootstrap, [partition])
         history.ok("reader", "assign", time=time.monotonic())
-        end = self._end(consumer, partition)
+        end = end_offset(consumer, partition)
         position, deadline = 0, time.monotonic() + READ_TIMEOUT_S
         while position < end:
             assert time.monotonic() < deadline, f"only {position} of {end} could be read"
@@ -75,9 +74,6 @@ class Lab:
             position = max([position, *(offset + 1 for offset in offsets)])
         consumer.close()
         return check(history, Allowed(kinds=EVERYTHING))
-
-    def _end(self, consumer: Any, partition: Partition) -> int:
-        return int(consumer.get_watermark_offsets(TopicPartition(*partition), timeout=20)[1])
 
 
 class Sender:
