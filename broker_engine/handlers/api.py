@@ -24,6 +24,7 @@ class Scope(Enum):
 
     NAMELESS = "names nothing that belongs to a tenant"
     TOPICS = "every topic name and topic id in it is looked up among the caller's own"
+    GROUPS = "every group name in it is the caller's own, and so is every topic"
     PRIVATE = "for the control plane, on internal listeners only"
     BROKERS = "from node to node, on the controller's listener only"
 

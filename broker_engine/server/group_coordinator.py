@@ -62,6 +62,7 @@ class GroupCoordinator:
         )
         self._loaded: dict[int, _Loaded] = {}
         self._tasks = Supervisor()
+        self._is_running = False
 
     # --- which groups
 
@@ -84,11 +85,10 @@ class GroupCoordinator:
     def follow(self, old: MetadataImage, new: MetadataImage) -> None:
         """A new image is shown, and replicas have their roles by it: load what we lead now, drop what we do not."""
         topic = new.topic(TOPIC)
-        if topic is None or topic is old.topic(TOPIC):
-            return
-        self.take_what_is_led(topic)
+        if self._is_running and topic is not None and topic is not old.topic(TOPIC):
+            self._take_what_is_led(topic)
 
-    def take_what_is_led(self, topic: TopicImage) -> None:
+    def _take_what_is_led(self, topic: TopicImage) -> None:
         for index in topic.partitions:
             local = self._broker.partitions.find(topic.id, index)
             loaded = self._loaded.get(index)
@@ -101,6 +101,7 @@ class GroupCoordinator:
 
     async def stop(self) -> None:
         """Whoever waits for others looks for another coordinator."""
+        self._is_running = False
         for index in list(self._loaded):
             self._drop(index)
         await self._tasks.stop()
@@ -222,9 +223,10 @@ class GroupCoordinator:
 
     def start(self) -> None:
         """The broker serves: partitions that it leads already are loaded."""
+        self._is_running = True
         topic = self._broker.image.topic(TOPIC)
         if topic is not None:
-            self.take_what_is_led(topic)
+            self._take_what_is_led(topic)
         self._tasks.keep_running(self._expire, "expiry of offsets")
 
     async def _expire(self) -> None:

@@ -238,7 +238,15 @@ def test_first_use_creates_nothing_in_production_for_a_tenant_that_forbids_it_or
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert first_use(image, demo("a")) == {demo("a"): unknown}
     assert first_use(image, root("a"), config=BrokerConfig.load(env="production")) == {root("a"): unknown}
-    assert first_use(image, root("__consumer_offsets")) == {root("__consumer_offsets"): unknown}
+    assert first_use(image, root("__transaction_state")) == {root("__transaction_state"): unknown}
+
+
+def test_the_first_question_for_a_coordinator_makes_the_topic_of_offsets_whatever_the_settings_for_others() -> None:
+    name = root("__consumer_offsets")
+    never = BrokerConfig.load(set_values={"auto.create.topics.enable": "false"})
+    assert first_use(cluster(1), name, config=never) == {name: ErrorCode.NONE}
+    production = BrokerConfig.load(env="production")
+    assert first_use(cluster(1), name, config=production) == {name: ErrorCode.INVALID_REPLICATION_FACTOR}
 
 
 # --- delete

@@ -1,0 +1,34 @@
+"""Naming groups for a caller: the one place where handlers turn wire names of groups into physical ones, and back."""
+
+from __future__ import annotations
+
+from broker_engine.errors import BrokerError, ErrorCode
+from broker_engine.handlers.api import Call
+from broker_engine.names import Name, from_wire, parse_physical, physical, to_wire
+
+
+def group_name(call: Call, text: str) -> str:
+    """BrokerError 24 for no name at all: a group has one."""
+    if not text:
+        raise BrokerError(ErrorCode.INVALID_GROUP_ID, "a group needs a name")
+    return any_group_name(call, text)
+
+
+def any_group_name(call: Call, text: str) -> str:
+    """Offsets may be kept under the empty name, by whoever assigns itself."""
+    return physical(from_wire(text, call.tenant))
+
+
+def visible_name(call: Call, text: str) -> str | None:
+    """A stored group as this caller sees it; None where it is somebody else's."""
+    name = _parse(text)
+    if not call.principal.is_root and name.tenant != call.tenant:
+        return None
+    return to_wire(name, call.tenant)
+
+
+def _parse(text: str) -> Name:
+    try:
+        return parse_physical(text)
+    except ValueError:
+        return Name("", text)  # written by Apache Kafka, which has no tenants

@@ -1,0 +1,155 @@
+"""OffsetFetch (key 9), versions 1-10. Where nothing is committed the offset is -1, without an error.
+
+An offset of a topic that was deleted and made again is not shown: it belongs to the topic id. Left out: offsets in
+open transactions (88), with transactions; the member's epoch (v9), with KIP-848 groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from uuid import UUID
+
+from broker_engine.errors import BrokerError, ErrorCode
+from broker_engine.groups.records import OffsetValue
+from broker_engine.handlers.api import Api, Call, Scope
+from broker_engine.handlers.groups import any_group_name
+from broker_engine.handlers.topics import is_visible, topic_by_id, topic_by_name, wire_name
+from broker_engine.ids import NO_TOPIC_ID
+from broker_engine.metadata.image import TopicImage
+from broker_engine.names import from_wire, parse_physical, physical
+from broker_engine.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+_FIRST_VERSION_WITH_SEVERAL = 8
+_FIRST_VERSION_BY_TOPIC_ID = 10
+_NOTHING = -1
+
+Committed = Mapping[tuple[str, int], OffsetValue]
+
+
+def handle(request: OffsetFetchRequest, call: Call) -> OffsetFetchResponse:
+    if call.version >= _FIRST_VERSION_WITH_SEVERAL:
+        return OffsetFetchResponse(groups=[_group(group, call) for group in request.groups])
+    topics = None
+    if request.topics is not None:
+        topics = [OffsetFetchRequestTopics(name=t.name, partition_indexes=t.partition_indexes) for t in request.topics]
+    found = _group(OffsetFetchRequestGroup(group_id=request.group_id, topics=topics), call)
+    if found.error_code:
+        return refuse(request, BrokerError(ErrorCode(found.error_code)))
+    return OffsetFetchResponse(topics=[_as_single(topic) for topic in found.topics])
+
+
+def refuse(request: OffsetFetchRequest, error: BrokerError) -> OffsetFetchResponse:
+    asked = [OffsetFetchRequestTopics(name=t.name, partition_indexes=t.partition_indexes) for t in request.topics or ()]
+    return OffsetFetchResponse(
+        error_code=error.code,
+        topics=[_as_single(_failed(topic, error.code)) for topic in asked],
+        groups=[OffsetFetchResponseGroup(group_id=each.group_id, error_code=error.code) for each in request.groups],
+    )
+
+
+def _group(asked: OffsetFetchRequestGroup, call: Call) -> OffsetFetchResponseGroup:
+    name = any_group_name(call, asked.group_id)
+    try:
+        committed = call.broker.groups.shard_of(name).committed(name)
+    except BrokerError as error:
+        return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=error.code)
+    topics = _everything(committed, call) if asked.topics is None else _asked(asked.topics, committed, call)
+    return OffsetFetchResponseGroup(group_id=asked.group_id, topics=list(topics))
+
+
+def _everything(committed: Committed, call: Call) -> Iterator[OffsetFetchResponseTopics]:
+    by_topic: dict[str, list[int]] = {}
+    for topic, index in sorted(committed):
+        by_topic.setdefault(topic, []).append(index)
+    for text, indexes in by_topic.items():
+        image = call.broker.image.topic(parse_physical(text))
+        if image is not None and is_visible(call, image):
+            partitions = [_partition(committed, image, index) for index in indexes]
+            kept = [each for each in partitions if each.committed_offset != _NOTHING]
+            if kept:
+                yield OffsetFetchResponseTopics(name=wire_name(call, image), topic_id=image.id, partitions=kept)
+
+
+def _asked(
+    topics: Iterable[OffsetFetchRequestTopics], committed: Committed, call: Call
+) -> Iterator[OffsetFetchResponseTopics]:
+    for topic in topics:
+        image = _find(topic, call)
+        if image is None and call.version >= _FIRST_VERSION_BY_TOPIC_ID:
+            yield _failed(topic, ErrorCode.UNKNOWN_TOPIC_ID)
+            continue
+        yield OffsetFetchResponseTopics(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partitions=[_of_name(committed, image, topic, index, call) for index in topic.partition_indexes],
+        )
+
+
+def _find(topic: OffsetFetchRequestTopics, call: Call) -> TopicImage | None:
+    if call.version >= _FIRST_VERSION_BY_TOPIC_ID:
+        return topic_by_id(call, topic.topic_id)
+    return topic_by_name(call, topic.name)
+
+
+def _of_name(
+    committed: Committed, image: TopicImage | None, topic: OffsetFetchRequestTopics, index: int, call: Call
+) -> OffsetFetchResponsePartitions:
+    if image is not None:
+        return _partition(committed, image, index)
+    return _shown(committed.get((physical(from_wire(topic.name, call.tenant)), index)), NO_TOPIC_ID, index)
+
+
+def _partition(committed: Committed, image: TopicImage, index: int) -> OffsetFetchResponsePartitions:
+    return _shown(committed.get((physical(image.name), index)), image.id, index)
+
+
+def _shown(value: OffsetValue | None, topic_id: UUID, index: int) -> OffsetFetchResponsePartitions:
+    is_foreign = value is not None and value.topic_id not in (NO_TOPIC_ID, topic_id)
+    if value is None or is_foreign:
+        return OffsetFetchResponsePartitions(partition_index=index, committed_offset=_NOTHING)
+    return OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=value.offset,
+        committed_leader_epoch=value.leader_epoch,
+        metadata=value.metadata,
+    )
+
+
+def _failed(topic: OffsetFetchRequestTopics, code: ErrorCode) -> OffsetFetchResponseTopics:
+    return OffsetFetchResponseTopics(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=[
+            OffsetFetchResponsePartitions(partition_index=index, committed_offset=_NOTHING, error_code=code)
+            for index in topic.partition_indexes
+        ],
+    )
+
+
+def _as_single(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:
+    return OffsetFetchResponseTopic(
+        name=topic.name,
+        partitions=[
+            OffsetFetchResponsePartition(
+                partition_index=each.partition_index,
+                committed_offset=each.committed_offset,
+                committed_leader_epoch=each.committed_leader_epoch,
+                metadata=each.metadata,
+                error_code=each.error_code,
+            )
+            for each in topic.partitions
+        ],
+    )
+
+
+API = Api(request=OffsetFetchRequest, scope=Scope.GROUPS, handle=handle, refuse=refuse)
