@@ -14,6 +14,7 @@ from tests.guarantees.story import Counts, Expected, Story
 
 SEEDS = range(1, 9)
 CHAOS_S = 12.0
+SETTINGS = {"auto.create.topics.enable": "false", "log.dir.free.bytes.min": "4096", "replica.fetch.wait.max.ms": "500"}
 
 
 def power_goes(durability: str) -> Story:
@@ -66,7 +67,7 @@ def _swarm(seed: int, durability: str) -> Swarm:
     return Swarm(
         seed=seed,
         node_count=3,
-        settings={"auto.create.topics.enable": "false", "log.dir.free.bytes.min": "4096"},
+        settings=SETTINGS,
         topics=(topic,),
         producers=(producer,),
         consumer_count=1,
