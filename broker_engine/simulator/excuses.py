@@ -8,6 +8,9 @@ from broker_engine.simulator.history import Allowed, Kind
 from broker_engine.simulator.schedule import Fault
 from broker_engine.simulator.swarm import ProducerPlan, Swarm, TopicPlan
 
+_ZOMBIES = frozenset(
+    {"pause", "cut", "cut_one_way", "isolate", "flap", "slow_link", "slow_disk", "stall_disk", "reset", "shutdown"}
+)
 _POWER = frozenset({"power", "power_at_call", "power_all", "sync_error"})
 
 
@@ -18,8 +21,13 @@ def allowed_by(swarm: Swarm, faults: Sequence[Fault]) -> Allowed:
     return Allowed(
         may_lose=frozenset(losing),
         may_duplicate=frozenset(repeating),
-        kinds=frozenset(Kind) if shaken and losing else frozenset(),
+        kinds=frozenset(Kind) if shaken and losing else _kinds(faults),
     )
+
+
+def _kinds(faults: Sequence[Fault]) -> frozenset[Kind]:
+    """A leader that does not know yet that another was elected tells readers the end of a prefix (F5)."""
+    return frozenset({Kind.STALE_END}) if any(fault.kind in _ZOMBIES for fault in faults) else frozenset()
 
 
 def losing_topics(swarm: Swarm, faults: Sequence[Fault]) -> frozenset[str]:

@@ -84,7 +84,6 @@ class PartitionOracle:
             if epoch != truth.epoch:
                 text = f"{name} leads and has epoch {epoch} below the committed end: {truth}"
                 self._violate("10 a leader has every committed record", text)
-        self._check_maximal_isr(local, state, name)
 
     def _check_maximal_isr(self, local: LocalPartition, state: PartitionImage, name: str) -> None:
         assert local.leading is not None
@@ -105,6 +104,9 @@ class PartitionOracle:
         state, truth = self._state(key), self.truths.get(key)
         if state is None or truth is None:
             return
+        leader = self._registered_replica(state.leader, key)
+        if leader is not None and leader.leading is not None and leader.leader_epoch == state.leader_epoch:
+            self._check_maximal_isr(leader, state, f"{name}-{key[1]} on node {state.leader}")
         for member in (*state.isr, *state.elr):
             local = self._registered_replica(member, key)
             if local is None or local.busy is not None:

@@ -56,7 +56,7 @@ def _fault(random: Random, swarm: Swarm, kind: str, at_s: float) -> Fault:
     node = random.choice(swarm.node_ids)
     others = [number for number in swarm.node_ids if number != node]
     other = random.choice(others) if others else 0
-    lasting_s = random.choice(_LASTING_S) * (0.5 + random.random())
+    lasting_s = min(swarm.lasting_s_max, random.choice(_LASTING_S) * (0.5 + random.random()))
     numbers = {
         "kill_at_call": random.choice([1, 3, 10, 40]),
         "power_at_call": random.choice([1, 3, 10, 40]),

@@ -51,6 +51,7 @@ class Swarm:
     fault_weights: Mapping[str, float] = field(default_factory=dict)
     """By kind; a kind that is missing does not happen in this run."""
     faults_per_s: float = 0.5
+    lasting_s_max: float = 12.0
 
     @property
     def node_ids(self) -> tuple[int, ...]:
@@ -99,14 +100,24 @@ _AMONG_SEVERAL = frozenset(
 )  # fmt: skip
 
 
+_STORM_FAULTS = (
+    "kill", "kill_at_call", "power", "pause", "cut", "cut_one_way", "isolate", "slow_link", "stall_disk", "shutdown",
+    "reset", "elect",
+)  # fmt: skip
+_STORM_RATIO = 0.5
+
+
 def draw(seed: int, *, node_count: int | None = None) -> Swarm:
     random = Random(f"{seed}/swarm")  # noqa: S311 - a plan, nothing secret
-    count = node_count or random.choices([1, 3, 5], [15, 75, 10])[0]
+    count = node_count or random.choices([1, 3, 5], [12, 78, 10])[0]
     topics = tuple(_topic(random, f"t{number}", count) for number in range(random.choice([1, 1, 2])))
+    settings = _settings(random)
+    if count > 1 and random.random() < _STORM_RATIO:
+        return _storm(random, seed, count, settings)
     return Swarm(
         seed=seed,
         node_count=count,
-        settings=_settings(random),
+        settings=settings,
         topics=topics,
         producers=_producers(random, topics),
         consumer_count=random.choice([1, 1, 2]),
@@ -116,6 +127,33 @@ def draw(seed: int, *, node_count: int | None = None) -> Swarm:
         chaos_s=random.choice([15.0, 20.0, 30.0]),
         fault_weights=_fault_weights(random, count),
         faults_per_s=random.choice([0.2, 0.4, 0.8, 1.5]),
+    )
+
+
+def _storm(random: Random, seed: int, node_count: int, settings: dict[str, str]) -> Swarm:
+    """Three copies, small answers, short patience, and one short fault after the other: replicas fall behind, catch up
+    and change roles all the time.
+    """
+    topic = _topic(random, "t0", node_count, factor=3)
+    settings["replica.fetch.max.bytes"] = "300"
+    settings["replica.lag.time.max.ms"] = str(random.choice([400, 800, 2_000]))
+    settings["broker.session.timeout.ms"] = str(random.choice([900, 2_000]))
+    settings["broker.heartbeat.interval.ms"] = "300"
+    kinds = random.sample(_STORM_FAULTS, k=random.randint(3, len(_STORM_FAULTS)))
+    return Swarm(
+        seed=seed,
+        node_count=node_count,
+        settings=settings,
+        topics=(topic,),
+        producers=_producers(random, (topic,)),
+        consumer_count=1,
+        latency_s=random.choice([0.0003, 0.003]),
+        split_ratio=0.02,
+        disk_delays_s=tuple(random.choice([0.0002, 0.001, 0.004, 0.02]) for _ in range(node_count)),
+        chaos_s=15.0,
+        fault_weights={kind: FAULT_WEIGHTS[kind] for kind in kinds},
+        faults_per_s=random.choice([1.5, 3.0]),
+        lasting_s_max=2.0,
     )
 
 
@@ -155,8 +193,9 @@ def _settings(random: Random) -> dict[str, str]:
     return {name: str(value) for name, value in values.items()}
 
 
-def _topic(random: Random, name: str, node_count: int) -> TopicPlan:
-    factor = 1 if node_count == 1 else random.choices([1, 2, 3, 3, 3], k=1)[0]
+def _topic(random: Random, name: str, node_count: int, *, factor: int | None = None) -> TopicPlan:
+    if factor is None:
+        factor = 1 if node_count == 1 else random.choice([1, 2, 3, 3, 3, 3])
     min_insync = random.choice({1: [1], 2: [1, 2], 3: [1, 2, 2, 2]}[factor])
     is_fsync = random.random() < 0.6
     is_unclean_allowed = factor > 1 and random.random() < 0.15
