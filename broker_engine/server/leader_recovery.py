@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 
 LANE = "recovery"
 _TICK_S = 0.1
+_RETRY_S = 1.0
+"""Until those are asked again who did not answer, while nothing else changes."""
 _TIMEOUT_MS = 2_000
 
 
@@ -39,14 +41,17 @@ class LeaderRecovery:
 
     async def run(self) -> None:
         seen: MetadataImage | None = None
+        is_waiting, idle_s = False, 0.0
         while True:
             image = self._broker.image
-            if image is not seen:
+            if image is not seen or (is_waiting and idle_s >= _RETRY_S):
+                seen, idle_s = image, 0.0
                 places = waiting_for_recovery(image)
-                seen = None if places else image
+                is_waiting = bool(places)
                 if places:
                     await self._recover(image, places)
             await asyncio.sleep(_TICK_S)
+            idle_s += _TICK_S
 
     async def log_ends(self, image: MetadataImage, places: Iterable[Place]) -> LogEnds:
         """As their live replicas say; who does not answer is left out."""
