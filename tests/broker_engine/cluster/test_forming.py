@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
+from broker_engine.wire.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from tests.broker_engine.broker_process import BrokerProcess
 from tests.broker_engine.cluster.cluster_process import ClusterProcess, wait_for
 from tests.broker_engine.handlers.calls import batch_of, create, fetch, produce, values_of
@@ -99,6 +101,32 @@ def test_a_wiped_node_alone_waits_instead_of_founding_another_cluster(tmp_path: 
         cluster[1].launch()
         wait_for("a line that says so", lambda: "waiting for node 2, 3" in cluster[1].log or None)
         assert not (cluster[1].data_dir / "meta.properties").exists()
+
+
+def test_a_node_that_the_others_do_not_name_is_a_broker_without_a_vote(tmp_path: Path) -> None:
+    with ClusterProcess(tmp_path) as cluster:
+        fourth = cluster.make_node(4, quorum=f"{cluster.quorum},4@127.0.0.1:{cluster.spare_port}")
+        with fourth:
+            cluster.wait_for_brokers(1, 2, 3, 4)
+            assert "without a vote" in fourth.log
+            with RawClient(cluster[1].address()) as client:
+                asked = CreatableReplicaAssignment(partition_index=0, broker_ids=[4, 1])
+                topic = CreatableTopic(name="far", num_partitions=-1, replication_factor=-1, assignments=[asked])
+                assert client.call(CreateTopicsRequest(topics=[topic]), 7).topics[0].error_code == 0
+            with RawClient(fourth.address()) as client:
+                assert wait_for("an ack", lambda: produce(client, "far", batch_of(b"there")).error_code == 0)
+            shown = next(each for each in cluster.metadata().topics if each.name == "far")
+            assert sorted(shown.partitions[0].isr_nodes) == [1, 4]
+
+
+def test_nodes_talk_by_tls_where_there_is_a_certificate(tmp_path: Path) -> None:
+    certificate, key = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=node -addext subjectAltName=IP:127.0.0.1"
+    subprocess.run([*command.split(), "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    settings = {"ssl.certificate.file": certificate, "ssl.key.file": key}
+    with ClusterProcess(tmp_path, 2, settings=settings) as cluster:
+        cluster.wait_for_brokers(1, 2)
+        assert "SASL_SSL (brokers)" in cluster[1].log
 
 
 def test_roles_may_be_split(tmp_path: Path) -> None:
