@@ -18,6 +18,8 @@ _CLASSES = {
     "quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
     "cluster": "org.apache.kafka.tools.ClusterTool",
     "log-dirs": "org.apache.kafka.tools.LogDirsCommand",
+    "groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "consume": "org.apache.kafka.tools.consumer.ConsoleConsumer",
 }
 _ROW = re.compile(
     r"Topic: (?P<topic>\S+)\tPartition: (?P<partition>\d+)\tLeader: (?P<leader>\S+)\tReplicas: (?P<replicas>\S*)\t"
