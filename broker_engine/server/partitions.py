@@ -108,25 +108,38 @@ class Partitions:
         self._image = new
         wanted = []
         for topic in _changed_topics(old, new):
-            configs: dict[int, TopicConfig] = {}
-            before = old.topics.get(topic.id)
-            for index, state in topic.partitions.items():
+            wanted += await self._follow_topic(topic, old.topics.get(topic.id))
+        if wanted:
+            await self._open_all(wanted)
+        if old.brokers is not new.brokers:
+            self._admit_replicas()
+
+    async def _follow_topic(self, topic: TopicImage, before: TopicImage | None) -> list[_Wanted]:
+        """What changed of the partitions that are open here, and what is to be opened. Costs what changed."""
+        wanted, configs = [], dict[int, TopicConfig]()
+        has_other_configs = before is None or before.configs is not topic.configs
+        for index, state in topic.partitions.items():
+            old_state = None if before is None else before.partitions.get(index)
+            local = self._by_key.get((topic.id, index))
+            if local is None and self._node_id in state.replicas:
                 config = self._resolve(topic, state.replication_factor, configs)
-                local = self._by_key.get((topic.id, index))
-                if local is not None:
-                    self._update(local, config)
-                    if before is None or before.partitions.get(index) is not state:
-                        await self._follow(local, state)
-                elif self._node_id in state.replicas:
-                    wanted.append(_Wanted(topic, index, state, config))
+                wanted.append(_Wanted(topic, index, state, config))
+            if local is None or (old_state is state and not has_other_configs):
+                continue
+            is_same_factor = old_state is not None and old_state.replication_factor == state.replication_factor
+            if has_other_configs or not is_same_factor:
+                self._update(local, self._resolve(topic, state.replication_factor, configs))
+            if old_state is not state:
+                await self._follow(local, state)
+        return wanted
+
+    async def _open_all(self, wanted: list[_Wanted]) -> None:
         opened = await in_threads(self._open_several, wanted)
         await asyncio.to_thread(self._sync_parents, opened)
         for local in opened:
             self._by_key[local.topic_id, local.index] = local
             self._note_changed(local)
             self.on_role(local)
-        if old.brokers is not new.brokers:
-            self._admit_replicas()
 
     def _admit_replicas(self) -> None:
         """Who was fenced or unknown may be in sync now: followers of idle partitions do not fetch them again."""
