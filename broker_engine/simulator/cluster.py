@@ -216,6 +216,7 @@ class SimCluster:
             faults.forget()
             faults.capacity_bytes, faults.on_call = None, None
             self._down_until_s[node.id] = 0.0
+            node.clock.offset_ms = 0  # or it would refuse records whose time is too far ahead of its own
             if node.process is not None:
                 node.process.executor_delay_s = node.disk_delay_s
                 node.process.executor_stalled_until_s = 0.0

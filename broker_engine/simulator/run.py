@@ -161,7 +161,8 @@ class Run:
         probing = self.loop.spawn(self.loop.new_process("probe"), self.clients.probe(known), "probe")
         await asyncio.wait([probing], timeout=ANSWER_WITHIN_S)
         if not probing.done() or probing.exception() is not None:
-            self._violate("41 liveness", "records are not acknowledged though nothing is wrong")
+            why = "no answer" if not probing.done() else repr(probing.exception())
+            self._violate("41 liveness", f"records are not acknowledged though nothing is wrong: {why}")
             return
         for target, slowest_s in probing.result().items():
             if wait_s >= _LONG_POLL_S and slowest_s > wait_s * _PATIENCE:

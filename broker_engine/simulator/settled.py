@@ -35,6 +35,8 @@ class Settling:
             broker = newest.brokers.get(node.id)
             if broker is None or broker.is_fenced:
                 return f"{node.name} is fenced"
+            if node.broker is not None and node.broker.disk_floor.is_low:
+                return f"{node.name} has not noticed yet that there is room on its disk"
         for topic in newest.topics.values():
             for index, state in topic.partitions.items():
                 if state.leader < 0 and self._may_be_gone(topic, state):
