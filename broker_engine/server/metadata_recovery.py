@@ -49,21 +49,19 @@ def recover(
 ) -> Recovered:
     """BrokerError, ElectionStateError: the node must not start."""
     state = decode_election_state(files.read_small(QUORUM_STATE)) if files.exists(QUORUM_STATE) else None
+    is_new = not files.exists(DIRECTORY)
     snapshots = list(MetadataSnapshots(files).readable())
     newest = snapshots[0] if snapshots else None
     opened = MetadataLog.open(files, clock)
+    if is_new:
+        files.sync_dir("")  # else a vote in there could vanish with the directory
     start = _start_of(opened, snapshots)
     entries = [] if start is None else list(opened.entries(start.end_offset))
-    if newest is not None and (start is None or _parts_from(newest.position, start, entries, opened.end_offset)):
+    if newest is not None and _replaces(newest.position, opened, start, entries):
         opened.begin_anew(newest.position.end_offset)
         start, entries = newest.position, []
-    if start is None:
-        opened.close()
-        raise BrokerError(
-            ErrorCode.KAFKA_STORAGE_ERROR,
-            f"no snapshot in {DIRECTORY} can be read, and the log begins at {opened.start_offset}: restore the data "
-            "directory from a copy, or empty it, and it comes back as a new member",
-        )
+    if start is None or (state is None and opened.end_offset > 0):
+        raise _lost(opened, "quorum-state is gone" if state is None else "no snapshot before its log can be read")
     index = LogIndex(epoch_starts=_epoch_starts(entries), end_offset=opened.end_offset, start=start)
     voters = _voter_sets(start, snapshots, entries)
     if not voters and (may_found or _has_founded(state, me)):
@@ -93,11 +91,22 @@ def _start_of(opened: MetadataLog, snapshots: list[Snapshot]) -> LogPosition | N
     return min(inside, key=lambda position: position.end_offset) if inside else None
 
 
-def _parts_from(snapshot: LogPosition, start: LogPosition, entries: list[Entry], end_offset: int) -> bool:
-    if snapshot.end_offset > end_offset:
+def _replaces(snapshot: LogPosition, opened: MetadataLog, start: LogPosition | None, entries: list[Entry]) -> bool:
+    """Never by an older one: what lies between it and the log was durable here, and others may have counted on it."""
+    if snapshot.end_offset > opened.end_offset:
         return True
+    if start is None:
+        return False
     before = [entry.epoch for entry in entries if entry.end_offset <= snapshot.end_offset]
     return (before[-1] if before else start.epoch) != snapshot.epoch
+
+
+def _lost(opened: MetadataLog, what: str) -> BrokerError:
+    opened.close()
+    text = (
+        f"{DIRECTORY}: {what}: restore the data directory from a copy, or empty it, and it comes back as a new member"
+    )
+    return BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, text)
 
 
 def _epoch_starts(entries: list[Entry]) -> list[tuple[int, int]]:

@@ -24,7 +24,7 @@ from broker_engine.metadata.records import (
     VotersRecord,
     encode_record,
 )
-from broker_engine.quorum.election_state import VoterKey
+from broker_engine.quorum.election_state import ElectionState, VoterKey, encode_election_state
 from broker_engine.quorum.log_index import LogPosition
 from broker_engine.quorum.ready import Entry
 from broker_engine.quorum.state import DEFAULT_TIMING
@@ -36,6 +36,7 @@ from broker_engine.server.metadata_snapshots import (
     decode_snapshot,
     encode_snapshot,
 )
+from broker_engine.server.raft_node import QUORUM_STATE
 
 ME = VoterKey(1, UUID(int=11))
 VOTERS = VotersRecord(voters=[VoterField(voter_id=1, directory_id=ME.directory_id)])
@@ -105,6 +106,7 @@ class Disk:
             record = VOTERS if number == 0 else TopicRecord(name=f"topic-{number}", topic_id=UUID(int=number))
             log.append(Entry(epoch, log.end_offset, (encode_record(record),)))
         log.close()
+        self.files.write_atomic(QUORUM_STATE, encode_election_state(ElectionState(epoch)), is_durable=True)
 
     def write_snapshot(self, end_offset: int, *, epoch: int = 1) -> str:
         records = [VOTERS, *(TopicRecord(name=f"topic-{n}", topic_id=UUID(int=n)) for n in range(1, end_offset))]
@@ -189,6 +191,23 @@ def test_all_damaged_and_a_log_that_was_cut_refuse_to_start(disk: Disk) -> None:
     assert disk.start().core.log.start_offset == 10
     disk.damage(path)
     with pytest.raises(BrokerError, match="no snapshot"):
+        disk.start()
+
+
+def test_an_older_snapshot_does_not_take_the_place_of_a_log_that_began_above_it(disk: Disk) -> None:
+    disk.write_log(10)
+    disk.write_snapshot(4)
+    path = disk.write_snapshot(10)
+    disk.shorten(10)
+    disk.damage(path)
+    with pytest.raises(BrokerError, match="no snapshot"):
+        disk.start()
+
+
+def test_a_log_without_its_votes_refuses_to_start(disk: Disk) -> None:
+    disk.write_log(3)
+    disk.files.unlink(QUORUM_STATE)
+    with pytest.raises(BrokerError, match="quorum-state is gone"):
         disk.start()
 
 
