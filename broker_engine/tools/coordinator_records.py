@@ -1,19 +1,21 @@
-"""Records of `__consumer_offsets` in words: every key, and the values of offset commits."""
+"""Records of `__consumer_offsets` in words: every key, commits and classic groups with their values."""
 
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
+
+from broker_engine.groups.records import (
+    GroupKey,
+    GroupValue,
+    OffsetKey,
+    UnknownGroupRecord,
+    decode_group,
+    decode_key,
+    decode_offset,
+)
 
 _SHORT = struct.Struct(">h")
-_INT = struct.Struct(">i")
-_LONG = struct.Struct(">q")
-_FLEXIBLE_SINCE = 4
-_OFFSET_COMMIT_TYPES = (0, 1)
-_KEYS: dict[int, tuple[str, tuple[str, ...]]] = {
-    0: ("offset commit", ("group", "topic")),
-    1: ("offset commit", ("group", "topic")),
-    2: ("group", ("group",)),
+_NEW_STYLE_KEYS: dict[int, tuple[str, tuple[str, ...]]] = {
     3: ("consumer group", ("group",)),
     4: ("consumer group partitions", ("group",)),
     5: ("consumer group member", ("group", "member")),
@@ -21,29 +23,18 @@ _KEYS: dict[int, tuple[str, tuple[str, ...]]] = {
     7: ("consumer group target assignment of member", ("group", "member")),
     8: ("consumer group current assignment", ("group", "member")),
 }
-
-
-class CommittedOffset(NamedTuple):
-    offset: int
-    leader_epoch: int
-    metadata: str
-    commit_timestamp: int
+"""Of KIP-848 groups: we name them, and keep none."""
 
 
 def describe_key(key: bytes) -> str:
     """ValueError where it is none that we know."""
     try:
-        (kind,) = _SHORT.unpack_from(key)
-        name, fields = _KEYS[kind]
-        position, words = _SHORT.size, []
-        for field in fields:
-            text, position = _read_text(key, position)
-            words.append(f"{field}={text}")
-        if kind in _OFFSET_COMMIT_TYPES:
-            words.append(f"partition={_INT.unpack_from(key, position)[0]}")
-    except (struct.error, KeyError, IndexError, UnicodeDecodeError) as error:
-        raise ValueError("not a key of __consumer_offsets") from error
-    return f"{name} {' '.join(words)}"
+        decoded = decode_key(key)
+    except UnknownGroupRecord:
+        return _describe_new_style(key)
+    if isinstance(decoded, GroupKey):
+        return f"group group={decoded.group}"
+    return f"offset commit group={decoded.group} topic={decoded.topic} partition={decoded.partition}"
 
 
 def describe_value(key: bytes, value: bytes | None) -> str:
@@ -51,45 +42,44 @@ def describe_value(key: bytes, value: bytes | None) -> str:
     if value is None:
         return "removed"
     try:
-        (version,) = _SHORT.unpack_from(value)
-        if _SHORT.unpack_from(key)[0] in _OFFSET_COMMIT_TYPES:
-            return " ".join(f"{name}={field}" for name, field in read_offset_commit(value)._asdict().items())
-    except (struct.error, IndexError, UnicodeDecodeError) as error:
-        raise ValueError("not a value of __consumer_offsets") from error
-    return f"version {version}, {len(value)} bytes"
+        if isinstance(decode_key(key), OffsetKey):
+            committed = decode_offset(value)
+            return (
+                f"offset={committed.offset} leader_epoch={committed.leader_epoch} metadata={committed.metadata} "
+                f"commit_timestamp={committed.commit_timestamp}"
+            )
+        return _describe_group(decode_group(value))
+    except UnknownGroupRecord as error:
+        if len(value) < _SHORT.size:
+            raise ValueError("not a value of __consumer_offsets") from error
+    return f"version {_SHORT.unpack_from(value)[0]}, {len(value)} bytes"
 
 
-def read_offset_commit(value: bytes) -> CommittedOffset:
-    (version,) = _SHORT.unpack_from(value)
-    (offset,) = _LONG.unpack_from(value, 2)
-    position = 10
-    leader_epoch = -1
-    if version >= 3:
-        (leader_epoch,) = _INT.unpack_from(value, position)
-        position += _INT.size
-    read = _read_compact_text if version >= _FLEXIBLE_SINCE else _read_text
-    metadata, position = read(value, position)
-    return CommittedOffset(offset, leader_epoch, metadata, _LONG.unpack_from(value, position)[0])
+def _describe_group(group: GroupValue) -> str:
+    members = ", ".join(member.member_id for member in group.members)
+    return (
+        f"protocol_type={group.protocol_type} generation={group.generation} protocol={group.protocol} "
+        f"leader={group.leader} members=[{members}]"
+    )
+
+
+def _describe_new_style(key: bytes) -> str:
+    try:
+        (kind,) = _SHORT.unpack_from(key)
+        name, fields = _NEW_STYLE_KEYS[kind]
+        position, words = _SHORT.size, []
+        for field in fields:
+            text, position = _read_text(key, position)
+            words.append(f"{field}={text}")
+    except (struct.error, KeyError, IndexError, UnicodeDecodeError) as error:
+        raise ValueError("not a key of __consumer_offsets") from error
+    return f"{name} {' '.join(words)}"
 
 
 def _read_text(data: bytes, position: int) -> tuple[str, int]:
     (size,) = _SHORT.unpack_from(data, position)
-    return _cut(data, position + _SHORT.size, size)
-
-
-def _read_compact_text(data: bytes, position: int) -> tuple[str, int]:
-    size = shift = 0
-    while True:
-        byte = data[position]
-        position += 1
-        size |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return _cut(data, position, size - 1)
-
-
-def _cut(data: bytes, position: int, size: int) -> tuple[str, int]:
-    end = position + max(size, 0)
+    start = position + _SHORT.size
+    end = start + max(size, 0)
     if end > len(data):
         raise IndexError("text beyond the end")
-    return data[position:end].decode(), end
+    return data[start:end].decode(), end

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from broker_engine.__main__ import main
+from broker_engine.groups.records import decode_offset
 from broker_engine.metadata.records import CredentialRecord, encode_record
 from broker_engine.records.builder import NewRecord, build_batch
-from broker_engine.tools.coordinator_records import describe_key, read_offset_commit
+from broker_engine.tools.coordinator_records import describe_key
 from broker_engine.tools.dump_log import dump
 from tests.broker_engine.log.test_compaction import hostile_batch
 
@@ -56,8 +57,9 @@ def test_consumer_offsets_are_told_in_words() -> None:
         assert f"group={data.get('group') or data.get('groupId')}" in told
         if row["key"]["type"] == "1" and row["value"]:
             assert f"topic={data['topic']} partition={data['partition']}" in told
-            committed, expected = read_offset_commit(bytes.fromhex(record["value"])), row["value"]["data"]
-            assert committed == (
+            committed, expected = decode_offset(bytes.fromhex(record["value"])), row["value"]["data"]
+            told_of = (committed.offset, committed.leader_epoch, committed.metadata, committed.commit_timestamp)
+            assert told_of == (
                 expected["offset"],
                 expected["leaderEpoch"],
                 expected["metadata"],
