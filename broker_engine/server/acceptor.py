@@ -100,7 +100,7 @@ class Acceptor:
 
     def _admit(self, spec: ListenerSpec, stream: Stream) -> None:
         host = stream.peer_host
-        if len(self._connections) >= self._connections_max or self._count_by_host[host] >= self._connections_per_ip_max:
+        if self._is_full(spec, host):
             log.warning("refusing %s on %s: too many connections", stream.peer, spec.name)
             stream.abort()
             return
@@ -120,6 +120,11 @@ class Acceptor:
         self._connections[connection] = None
         self._count_by_host[host] += 1
         connection.start()
+
+    def _is_full(self, spec: ListenerSpec, host: str) -> bool:
+        """Nodes of the cluster always come in: however many clients there are, heartbeats and votes go on."""
+        is_crowded = len(self._connections) >= self._connections_max
+        return not spec.is_controller and (is_crowded or self._count_by_host[host] >= self._connections_per_ip_max)
 
     def _on_closed(self, connection: Connection) -> None:
         self._connections.pop(connection, None)

@@ -67,12 +67,22 @@ class ControllerLoop:
     # --- who lives
 
     async def _watch_sessions(self) -> None:
+        looked_ms = self._now_ms()
         while True:
             self._watch_new_brokers()
-            for broker_id, epoch in self.liveness.expired(self._now_ms()):
+            since_ms, looked_ms = looked_ms, self._now_ms()
+            self._forgive_if_asleep(since_ms, looked_ms)
+            for broker_id, epoch in self.liveness.expired(looked_ms):
                 if broker_id != self._broker.node_id:
                     await self._fence(broker_id, epoch, "it was not heard of for a session")
             await asyncio.sleep(_TICK_S)
+
+    def _forgive_if_asleep(self, since_ms: int, now_ms: int) -> None:
+        """A controller that itself stood still cannot know who was silent: heartbeats may wait in its sockets."""
+        asleep_ms = now_ms - since_ms
+        if asleep_ms > self._broker.config.broker_session_timeout_ms // 2:
+            log.warning("the controller stood still for %d ms: every broker gets another session", asleep_ms)
+            self.liveness.on_leadership(self._broker.image, now_ms)
 
     def _watch_new_brokers(self) -> None:
         """A connection to each, only to hear of its end. The first one after leadership finds out who is dead."""
