@@ -51,6 +51,11 @@ class ClassicGroup:
         self._assigned: Mapping[str, bytes] | None = None
         """The leader's word, on its way to the log."""
 
+    @property
+    def is_nothing(self) -> bool:
+        """Nobody ever joined, and nobody is about to: a refused request must not leave a group behind."""
+        return self.generation == 0 and not self.members and not self._pending
+
     # --- join
 
     def join(self, ask: JoinAsk, waiter: Waiter, now_ms: int, new_id: NewMemberId) -> list[Effect]:

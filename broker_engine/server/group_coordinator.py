@@ -302,6 +302,8 @@ class GroupCoordinator:
         timer = loaded.timers.pop(group.name, None)
         if timer is not None:
             timer.cancel()
+        if group.is_nothing and loaded.shard.group(group.name) is group:
+            del loaded.shard.groups[group.name]
         deadline_ms = group.next_deadline_ms
         if deadline_ms is not None and loaded.shard.group(group.name) is group:
             wait_s = max(0, deadline_ms - self._now_ms()) / 1000

@@ -80,6 +80,18 @@ def test_a_full_group_takes_nobody_more_but_those_who_are_in_it() -> None:
     assert bench.join("a", ids["a"]) is None, "the leader comes again, and a rebalance begins"
 
 
+def test_a_group_that_nobody_came_to_is_nothing() -> None:
+    bench = Bench()
+    bench.join("a", protocols="")
+    assert bench.group.is_nothing
+    asked = bench.join("a", needs_known_id=True)
+    assert asked is not None
+    assert not bench.group.is_nothing, "somebody is about to join"
+    bench.wait(SESSION_MS)
+    assert bench.group.is_nothing
+    assert not stable("a")[0].group.is_nothing
+
+
 # --- rebalancing
 
 
