@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
+import pytest
+
 from broker_engine.errors import ErrorCode
 from broker_engine.quorum import ready as r
 from broker_engine.quorum.core import QuorumCore
@@ -269,3 +271,25 @@ def test_an_older_leaders_farewell_is_ignored() -> None:
     follow(core, B, 5)
     core.step(r.Asked(EndEpochRequest(request_id=1, epoch=4, leader=C, successors=(A,))), 0)
     assert (core.role, core.leader_id) == (Role.FOLLOWER, 2)
+
+
+# --- storms
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("is_one_way", [False, True])
+def test_flapping_links_cause_no_storm_of_elections(seed: int, is_one_way: bool) -> None:
+    """At most one new epoch in two seconds, whatever links come and go every three."""
+    world = World(seed, node_count=5, is_harsh=False)
+    world.settle()
+    first_epoch, began_ms = max(epochs(world)), world.now_ms
+    for _ in range(10):
+        one, other = world.dice.sample(sorted(world.nodes), 2)
+        world.cut_links[one, other] = None
+        if not is_one_way:
+            world.isolate(world.nodes[one])
+        world.run_until(world.now_ms + 3_000)
+        world.cut_links.clear()
+        world.run_until(world.now_ms + 3_000)
+    assert max(epochs(world)) - first_epoch <= (world.now_ms - began_ms) / 2_000
+    world.settle()
