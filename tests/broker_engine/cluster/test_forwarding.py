@@ -9,6 +9,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from broker_engine.wire.messages.init_producer_id import InitProducerIdRequest
+from broker_engine.wire.messages.internal_alter_tenants import AlterTenantsRequest, AlterTenantsTenant
+from broker_engine.wire.messages.internal_describe_tenants import DescribeTenantsRequest
 from broker_engine.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.broker_engine.cluster.cluster_process import ClusterProcess, wait_for
 from tests.broker_engine.handlers.calls import create, describe
@@ -17,7 +19,9 @@ from tests.broker_engine.raw_client import RawClient
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcess]:
-    with ClusterProcess(tmp_path_factory.mktemp("cluster")) as cluster:
+    listeners = {"default": "PLAINTEXT", "demo": "PLAINTEXT", "internal": "SASL_PLAINTEXT"}
+    settings = {"listener.name.demo.tenant": "demo"}
+    with ClusterProcess(tmp_path_factory.mktemp("cluster"), listeners=listeners, settings=settings) as cluster:
         cluster.wait_for_brokers(1, 2, 3)
         yield cluster
 
@@ -35,6 +39,25 @@ def test_a_refusal_comes_back_as_it_was(cluster: ClusterProcess) -> None:
             create(client, f"twice-{node.node_id}")
             with pytest.raises(AssertionError, match="36"):
                 create(client, f"twice-{node.node_id}")
+
+
+def test_what_a_tenant_asks_for_is_its_own_whoever_carries_it_out(cluster: ClusterProcess) -> None:
+    for node in cluster:
+        with RawClient(node.address("demo")) as tenant, RawClient(node.address()) as root:
+            name = create(tenant, f"mine-{node.node_id}")
+            assert describe(tenant, name).error_code == 0
+            assert describe(root, name).error_code != 0
+            assert describe(root, f"demo/{name}").error_code == 0
+
+
+def test_only_the_control_plane_passes_private_requests_on(cluster: ClusterProcess) -> None:
+    request = AlterTenantsRequest(tenants=[AlterTenantsTenant(tenant_id="acme", cluster_id="lkc-acme")])
+    for node in cluster:
+        with RawClient(node.address("internal")) as client:
+            assert client.sign_in("control-plane", cluster.secret_file.read_text().strip()).error_code == 0
+            assert client.call(request, 0).results[0].error_code == 0
+            asked = DescribeTenantsRequest(tenant_ids=["acme"])
+            assert [tenant.tenant_id for tenant in client.call(asked, 0).tenants] == ["acme"]
 
 
 def test_an_ordinary_admin_client_needs_to_know_nothing(cluster: ClusterProcess) -> None:
