@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from broker_engine.errors import ErrorCode
-from broker_engine.handlers import replica_fetch
+from broker_engine.handlers import broker_registration, replica_fetch
 from broker_engine.log import recovery
 from broker_engine.metadata import brokers
 from broker_engine.partition.core import PartitionCore
@@ -137,6 +137,13 @@ def _vote_again(self: Elections, request: Any) -> bool:
 _out_of_sync = brokers._out_of_sync
 
 
+def _believe_any_marker(image: Any, *, broker_id: int, previous_broker_epoch: int = -1, **given: Any) -> Any:
+    known = image.brokers.get(broker_id)
+    if previous_broker_epoch >= 0 and known is not None:
+        previous_broker_epoch = known.epoch
+    return brokers.register_broker(image, broker_id=broker_id, previous_broker_epoch=previous_broker_epoch, **given)
+
+
 # --- disk
 
 
@@ -207,8 +214,9 @@ PLANTED: tuple[Planted, ...] = (
             (Patch(FollowerCore, "on_truncated", _keep_producers),)),
     Planted("unclean-kept", "a crashed broker stays among those who may be elected (KIP-966)",
             (Patch(brokers, "_out_of_sync", _all_are_clean),)),
-    Planted("clean-marker-kept", "the marker of a clean stop outlives the next crash",
-            (Patch(DataDir, "take_clean_marker", _kept_clean_marker),)),
+    Planted("clean-marker-kept", "the marker of a clean stop outlives the next crash, and nobody compares its epoch",
+            (Patch(DataDir, "take_clean_marker", _kept_clean_marker),
+             Patch(broker_registration, "register_broker", _believe_any_marker))),
     Planted("vote-not-synced", "a vote is told before it is on disk",
             (Patch(SimDisk, "write_atomic", _write_votes_lazily),)),
     Planted("rename-not-synced", "a rename is not followed by a sync of its directory",
