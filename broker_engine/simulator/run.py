@@ -121,6 +121,7 @@ class Run:
         self.cluster.heal()
         self.operator.save_what_can_be_saved(self.settling.lost_partitions)
         await self._wait(self.settling.is_settled, SETTLE_WITHIN_S, "the cluster did not settle")
+        await self._wait(self._is_everything_led, SETTLE_WITHIN_S, "the operator could not choose a leader")
         await asyncio.sleep(0.5)
         self.clients.is_stopping = True
         if await self._all_done(tasks) and self.report.is_ok:
@@ -135,6 +136,10 @@ class Run:
 
     def _are_topics_there(self) -> str | None:
         return None if self.operator.has_topics.is_set() else "no answer"
+
+    def _is_everything_led(self) -> str | None:
+        lost = self.settling.lost_partitions()
+        return f"nobody leads {lost}" if lost else None
 
     async def _wait(self, is_so: Callable[[], str | None], within_s: float, otherwise: str) -> bool:
         """`is_so` answers what is missing."""
