@@ -33,6 +33,7 @@ _FIRST_VERSION_OF = {
     EARLIEST_PENDING_UPLOAD: 11,
 }
 _READ_COMMITTED = 1
+_FIRST_VERSION_WITH_NOT_AVAILABLE = 5
 
 Found = tuple[int, int, int]
 """timestamp, offset, leader epoch"""
@@ -62,8 +63,14 @@ async def _answer_topic(topic: ListOffsetsTopic, is_committed_only: bool, call: 
                 raise BrokerError(ErrorCode.INVALID_REQUEST)
             answers.append(await _answer(topic.name, partition, is_committed_only, call))
         except BrokerError as error:
-            answers.append(_failure(partition, error))
+            answers.append(_failure(partition, _in_words_of(call.version, error)))
     return ListOffsetsTopicResponse(name=topic.name, partitions=answers)
+
+
+def _in_words_of(version: int, error: BrokerError) -> BrokerError:
+    """Older clients know another code for a leader whose term has just begun."""
+    is_new_code = error.code is ErrorCode.OFFSET_NOT_AVAILABLE and version < _FIRST_VERSION_WITH_NOT_AVAILABLE
+    return BrokerError(ErrorCode.LEADER_NOT_AVAILABLE) if is_new_code else error
 
 
 async def _answer(
