@@ -285,6 +285,11 @@ class PartitionCore(ReplicaCore):
     def _accept(self, isr: tuple[int, ...], partition_epoch: int) -> list[Effect]:
         if partition_epoch > self.partition_epoch:
             self.partition_epoch = partition_epoch
+            for member in isr:
+                if member in self._followers and member not in self.isr:
+                    # It has all that is committed, which may be far below the end: it has a lag time to get there.
+                    follower = self._followers[member]
+                    follower.caught_up_ms = max(follower.caught_up_ms, self._latest_ms)
             self.isr = isr
             self.proposal = None  # made on top of an older one: it was carried out, or is refused
         return [*self._advance(), *self._fail_acks_below_min(), *self.admit()]

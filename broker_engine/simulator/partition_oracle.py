@@ -87,6 +87,8 @@ class PartitionOracle:
 
     def _check_maximal_isr(self, local: LocalPartition, state: PartitionImage, name: str) -> None:
         assert local.leading is not None
+        if local.core.partition_epoch > state.partition_epoch:
+            return  # replicas follow an image before anybody shows it
         min_insync = local.core.settings.min_insync_replicas
         missing = [member for member in state.isr if member not in local.leading.maximal_isr]
         if missing and len(state.isr) >= min_insync:

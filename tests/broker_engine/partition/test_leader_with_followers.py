@@ -214,6 +214,18 @@ def test_a_follower_that_has_what_there_was_at_its_last_fetch_keeps_up_under_loa
         assert leader.core.on_tick(step * 500) == []
 
 
+def test_who_was_admitted_has_a_whole_lag_time_to_reach_the_end() -> None:
+    """Below min.insync the high watermark stands still, and what is not committed piles up behind it."""
+    leader = Leader(isr=(1,))
+    leader.append(20)
+    now_ms = 10 * LAG_MS
+    (proposed,) = (effect for effect in leader.fetch(2, 6, at_ms=now_ms) if isinstance(effect, ProposeIsr))
+    leader.core.on_isr_answer(proposed.proposal, ErrorCode.NONE, (1, 2), 8)
+    assert not any(isinstance(effect, ProposeIsr) for effect in leader.core.on_tick(now_ms + LAG_MS // 2))
+    left = [effect for effect in leader.core.on_tick(now_ms + LAG_MS + 1) if isinstance(effect, ProposeIsr)]
+    assert [effect.proposal.isr for effect in left] == [(1,)]
+
+
 def test_a_quiet_follower_is_in_sync_however_long_nothing_comes() -> None:
     leader = Leader()
     leader.fetch(2, 5)
