@@ -25,14 +25,18 @@ _TEMPORARY_SUFFIX = ".tmp"
 """Of a checkpoint that a crash cut short."""
 
 
+def remove_leftovers(files: Files) -> None:
+    """Blocks. To be called before anybody writes a checkpoint: later on such a file may be one on its way."""
+    for name in files.list_dir(""):
+        if name.endswith(_TEMPORARY_SUFFIX):
+            files.unlink(name)
+
+
 def tidy(files: Files, image: MetadataImage, randomness: Randomness) -> None:
     """Blocks. To be called before any log is opened."""
     for path in list(_directories(files)):
         if is_deleted_directory(path):
             _remove(files, path)
-            continue
-        if path.endswith(_TEMPORARY_SUFFIX):
-            files.unlink(path)
             continue
         found = parse_directory(path)
         if found is None or (found.name.is_root and found.name.name == CLUSTER_METADATA):

@@ -202,8 +202,14 @@ class RaftNode:
         finally:
             self._flushing = None
         if self.log.is_point_due:
-            async with self._point_lock:
+            await self._save_point()
+
+    async def _save_point(self) -> None:
+        async with self._point_lock:
+            try:
                 await asyncio.to_thread(self.log.save_point)
+            except OSError as error:
+                log.warning("the next start will check the metadata log from further back: %s", error)
 
     # --- other nodes
 

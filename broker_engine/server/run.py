@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from broker_engine.errors import BrokerError
-from broker_engine.server.directories import tidy
+from broker_engine.server.directories import remove_leftovers, tidy
 from broker_engine.server.formation import Formation
 from broker_engine.server.metadata_log import DIRECTORY as METADATA_DIRECTORY
 from broker_engine.telemetry.writer import TelemetryWriter
@@ -73,6 +73,7 @@ async def _start(broker: Broker) -> None:
     how = "first start" if is_new else _AFTER_CRASH if previous_epoch is None else "after a clean stop"
     log.info("node %d of cluster %s on %s: %s", broker.node_id, meta.cluster_id, broker.data_dir.path, how)
     broker.make_parts(meta)
+    await asyncio.to_thread(remove_leftovers, broker.data_dir.files)
     await broker.metadata.start()
     if broker.config.is_broker:
         await _become_broker(broker, previous_epoch)
