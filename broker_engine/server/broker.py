@@ -201,13 +201,14 @@ class Broker:
         self.doors.open_for_nodes(self._make_session, self.budget)
 
     def _find_controller_address(self, node_id: int) -> tuple[str, int] | None:
-        """By --quorum; nodes that are not named there say at registration where they are."""
+        """By --quorum; brokers that are not named there say at registration where they are, voters when added."""
         named = self.voters.get(node_id)
         if named is not None:
             return named.host, named.port
         broker = self.image.brokers.get(node_id)
-        endpoint = None if broker is None else broker.controller_endpoint
-        return None if endpoint is None else (endpoint.host, endpoint.port)
+        if broker is not None and broker.controller_endpoint is not None:
+            return broker.controller_endpoint.host, broker.controller_endpoint.port
+        return self.metadata.address_of_voter(node_id) if self.has_joined else None
 
     def make_parts(self, meta: Meta) -> None:
         files = self.data_dir.files

@@ -147,6 +147,11 @@ class MetadataDriver:
     def voters(self) -> VoterSet:
         return self._node.core.voters if self._node is not None else VoterSet()
 
+    def address_of_voter(self, node_id: int) -> tuple[str, int] | None:
+        """As it was given when the voter was added."""
+        endpoints = [e for voter in self.voters.voters if voter.key.node_id == node_id for e in voter.endpoints]
+        return (endpoints[0].host, endpoints[0].port) if endpoints else None
+
     async def wait_for_offset(self, next_offset: int) -> None:
         while self.applied_offset < next_offset:
             await self._applied.wait()
