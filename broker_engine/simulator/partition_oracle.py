@@ -108,6 +108,8 @@ class PartitionOracle:
             return
         leader = self._registered_replica(state.leader, key)
         if leader is not None and leader.leading is not None and leader.leader_epoch == state.leader_epoch:
+            if leader.core.partition_epoch > state.partition_epoch:
+                return  # the controller's answer is faster than its image: soon there will be one that says the same
             self._check_maximal_isr(leader, state, f"{name}-{key[1]} on node {state.leader}")
         for member in (*state.isr, *state.elr):
             local = self._registered_replica(member, key)

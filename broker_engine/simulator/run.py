@@ -178,10 +178,10 @@ class Run:
         process = self.loop.new_process("final")
         reading = self.loop.spawn(process, self.clients.read_all(self.swarm.topics), "final")
         _, pending = await asyncio.wait([reading], timeout=_FINAL_READ_WITHIN_S)
-        if pending:
-            self._violate("41 liveness", "the logs cannot be read to their ends")
+        if pending or reading.exception() is not None:
+            why = "no answer" if pending else repr(reading.exception())
+            self._violate("41 liveness", f"the logs cannot be read to their ends: {why}")
             return
-        reading.result()
         allowed = allowed_by(self.swarm, self.faults)
         history = check(self.clients.history, allowed)
         self.report.acked_count, self.report.read_count = history.acked, history.read
