@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log.layout import create_segment
 from broker_engine.log.partition_log import PartitionLog
 from broker_engine.log.results import storage_error
@@ -81,6 +82,23 @@ class ReplicaLog(PartitionLog):
         entries = self._epochs.entries
         if entries and entries[-1].start_offset >= self.log_end_offset:
             self._epochs.truncate_from_end(self.log_end_offset - 1)
+
+    def begin_lower(self, start_offset: int) -> None:
+        """An empty log is to take a batch that begins before its start: the leader's log starts inside that batch."""
+        self._check_online()
+        assert self.log_start_offset == self.log_end_offset > start_offset, "only an empty log can begin elsewhere"
+        if self.is_flushing or self.is_swapping or self.segment_count > 1:
+            raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, "the log is empty, but not idle yet")
+        try:
+            DeletedSegment.take_out(self._segments[0], self._files).remove()
+            self._segments[:] = [create_segment(self._files, self.directory, start_offset, self._clock.now_ms())]
+        except OSError as error:
+            self._go_offline()  # there may be no segment at all now
+            raise storage_error(error) from error
+        self._bases[:] = [start_offset]
+        self._epochs.truncate_from_end(start_offset - 1)
+        self._unsynced, self._unsynced_dirs[self.directory] = {}, None
+        self.log_start_offset = self.durable_end_offset = start_offset
 
     def begin_anew(self, start_offset: int) -> None:
         """Drop everything; the log is empty and starts at the given offset. Blocks until that is durable."""

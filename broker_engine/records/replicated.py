@@ -33,11 +33,14 @@ class Replicated(NamedTuple):
     """There is more where this came from: the bytes end inside a batch."""
 
 
-def check_replicated(records: memoryview, *, next_offset: int, epoch_min: int, epoch_max: int) -> Replicated:
+def check_replicated(
+    records: memoryview, *, next_offset: int, epoch_min: int, epoch_max: int, is_log_empty: bool = False
+) -> Replicated:
     """The batches from `next_offset` on. CorruptBatch if anything about them is not as a leader would send it.
 
-    An epoch above `epoch_max`, the present leader's, cannot be in what it sent: such bytes were written over what it
-    meant to send, by a truncation on its side.
+    The first one of an empty log may begin before that: the leader's log may start inside a batch. An epoch above
+    `epoch_max`, the present leader's, cannot be in what it sent: such bytes were written over what it meant to send, by
+    a truncation on its side.
     """
     headers: list[BatchHeader] = []
     start = position = 0
@@ -51,6 +54,8 @@ def check_replicated(records: memoryview, *, next_offset: int, epoch_min: int, e
         if not headers and header.last_offset < next_offset:
             start = batch_end
         else:
+            if is_log_empty and not headers:
+                end = min(end, header.base_offset)
             _check_order(header, end, epoch_min, epoch_max)
             headers.append(header)
             end, epoch_min = header.next_offset, header.partition_leader_epoch

@@ -57,8 +57,10 @@ def take_records(local: LocalPartition, core: FollowerCore, records: memoryview,
         next_offset=core.log_end_offset,
         epoch_min=local.log.last_record_epoch,
         epoch_max=core.leader_epoch,
+        is_log_empty=core.log_start_offset == core.log_end_offset,
     )
     if news.headers:
+        _begin_with(local, core, news.headers[0].base_offset)
 
         def on_written(headers: Sequence[BatchHeader], position: int) -> None:
             for aborted in core.on_replicated(_with_markers(headers, records, position), now_ms):
@@ -68,6 +70,12 @@ def take_records(local: LocalPartition, core: FollowerCore, records: memoryview,
         local.last_append_ms = now_ms
         local.after_append()
     return news.is_cut
+
+
+def _begin_with(local: LocalPartition, core: FollowerCore, base_offset: int) -> None:
+    if base_offset < core.log_end_offset:
+        local.log.begin_lower(base_offset)
+        core.on_truncated(base_offset, base_offset, core.producers)
 
 
 def _with_markers(

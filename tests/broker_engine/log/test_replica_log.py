@@ -32,8 +32,14 @@ class Follower:
         """Answers whether the bytes ended inside a batch."""
         view, log = memoryview(data), self.log
         news = check_replicated(
-            view, next_offset=log.log_end_offset, epoch_min=log.last_record_epoch, epoch_max=leader_epoch
+            view,
+            next_offset=log.log_end_offset,
+            epoch_min=log.last_record_epoch,
+            epoch_max=leader_epoch,
+            is_log_empty=log.log_start_offset == log.log_end_offset,
         )
+        if news.headers and news.headers[0].base_offset < log.log_end_offset:
+            log.begin_lower(news.headers[0].base_offset)
         log.append_replica(view, news.headers, news.start, self._on_written)
         return news.is_cut
 
@@ -170,3 +176,18 @@ def test_after_a_new_beginning_the_leaders_batches_follow() -> None:
     follower.catch_up(leader)
     assert [header.base_offset for header in follower.log.iter_headers()] == list(range(12, 18))
     assert follower.log.epochs.entries == ((2, 12),)
+
+
+def test_a_log_that_begins_inside_a_batch_of_its_leader_takes_that_batch_whole() -> None:
+    leader = LogHarness(MemoryFiles(), SMALL)
+    leader.append(*numbered(10), epoch=1)
+    leader.append(b"next", epoch=1)
+    follower = Follower(SMALL)
+    follower.log.begin_anew(7)
+    follower.catch_up(leader)
+    follower.log.delete_records_before(7)
+    for log in (follower.log, follower.open()):
+        assert log.log_end_offset == 11
+        assert [header.base_offset for header in log.iter_headers()] == [0, 10]
+        assert log.epochs.entries == ((1, 0),)
+    assert follower.log.durable_end_offset == 11

@@ -145,6 +145,20 @@ async def test_a_follower_whose_log_is_all_before_the_leaders_begins_anew(cluste
     await cluster.until(lambda: cluster.nodes[2].local.log_start_offset == 10)
 
 
+async def test_a_replica_begins_inside_a_batch_where_the_leaders_log_does(cluster: Cluster) -> None:
+    cluster.cut_links.append((1, 3))
+    assert await cluster.nodes[1].append(*(b"%d" % number for number in range(10))) is ErrorCode.NONE
+    cluster.nodes[1].local.delete_records_before(7)
+    cluster.cut_links.clear()
+    await cluster.until(lambda: set(cluster.state.isr) == {1, 2, 3})
+    assert await cluster.nodes[1].append(b"next") is ErrorCode.NONE
+    assert ends(cluster) == [11, 11, 11]
+    await cluster.until(lambda: [node.local.log_start_offset for node in cluster.nodes.values()] == [7, 7, 7])
+    assert cluster.nodes[3].stored() == cluster.nodes[1].stored()
+    await cluster.restart(3)
+    assert (cluster.nodes[3].local.core.log_end_offset, cluster.nodes[3].local.log.holes) == (11, [])
+
+
 async def test_a_replica_that_a_reassignment_adds_catches_up_and_one_that_it_removes_is_gone(cluster: Cluster) -> None:
     for number in range(5):
         await cluster.nodes[1].append(b"%d" % number)
