@@ -109,4 +109,6 @@ class ControllerChannel:
 
 
 def _is_misdirected(answer: Message) -> bool:
-    return cast(int, getattr(answer, "error_code", 0)) == ErrorCode.NOT_CONTROLLER
+    """It does not lead, or it led once and has only just started again (session.py)."""
+    code = cast(int, getattr(answer, "error_code", 0))
+    return code in (ErrorCode.NOT_CONTROLLER, ErrorCode.BROKER_NOT_AVAILABLE)

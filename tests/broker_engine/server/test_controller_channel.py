@@ -27,6 +27,7 @@ class Cluster:
         self.silent: list[int] = []
         self.asked: list[int] = []
         self.was_asked = asyncio.Event()
+        self.refusal = ErrorCode.NOT_CONTROLLER
 
     async def ask(self, node_id: int, *_: Any, **__: Any) -> BrokerHeartbeatResponse:
         self.asked.append(node_id)
@@ -40,7 +41,7 @@ class Cluster:
     async def answer(self, node_id: int) -> BrokerHeartbeatResponse:
         await asyncio.sleep(0)
         if node_id != self.real_leader:
-            return BrokerHeartbeatResponse(error_code=ErrorCode.NOT_CONTROLLER)
+            return BrokerHeartbeatResponse(error_code=self.refusal)
         return BrokerHeartbeatResponse(is_fenced=False)
 
     async def handle_here(self, request: BrokerHeartbeatRequest, call: Any) -> BrokerHeartbeatResponse:
@@ -98,8 +99,11 @@ async def test_a_leader_that_fell_is_left_for_the_next(trouble: str) -> None:
     assert not (await asking).is_fenced
 
 
-async def test_who_is_not_the_controller_is_not_believed() -> None:
+@pytest.mark.parametrize("refusal", [ErrorCode.NOT_CONTROLLER, ErrorCode.BROKER_NOT_AVAILABLE])
+async def test_who_is_not_the_controller_is_not_believed(refusal: ErrorCode) -> None:
+    """Nor who was, and has only just started again."""
     cluster = Cluster()
+    cluster.refusal = refusal
     cluster.leader, cluster.real_leader = ME, 2
     asking = asyncio.ensure_future(beat(cluster))
     await cluster.was_asked.wait()
