@@ -6,6 +6,7 @@ ask for ends now and then. Everything that librdkafka cannot say for certain is 
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import threading
 import time
@@ -102,7 +103,7 @@ class Load:
 
 
 def _run(plan: LoadPlan, path: Path, stop: Event, acked: Synchronized[int]) -> None:
-    workers: list[Worker] = [ProducerWorker(plan, producer, acked) for producer in plan.producers]
+    workers: list[Worker] = [ProducerWorker(plan, producer, acked, path.parent) for producer in plan.producers]
     readers_may_end = threading.Event()
     readers: list[Worker] = [ReaderWorker(plan, f"c{number}") for number in range(plan.reader_count)]
     threads = [threading.Thread(target=worker.run, args=(stop.is_set,)) for worker in workers]
@@ -137,10 +138,11 @@ class Worker:
 
 
 class ProducerWorker(Worker):
-    def __init__(self, plan: LoadPlan, producer: ProducerPlan, acked: Synchronized[int]) -> None:
+    def __init__(self, plan: LoadPlan, producer: ProducerPlan, acked: Synchronized[int], folder: Path) -> None:
         super().__init__()
         self._bootstrap, self._partitions, self._plan, self._acked = plan.bootstrap, plan.partitions, producer, acked
         self._life = 0
+        self._log = _log_to(folder / f"client-{producer.name}.log")
 
     def work(self, is_over: Callable[[], bool]) -> None:
         client, number, started = self._new_client(), 0, time.monotonic()
@@ -157,7 +159,10 @@ class ProducerWorker(Worker):
 
     def _new_client(self) -> Producer:
         self._life += 1
-        return Producer({"bootstrap.servers": self._bootstrap, **CLIENT, **RECONNECT, **self._plan.settings()})
+        settings = {"bootstrap.servers": self._bootstrap, **CLIENT, **RECONNECT, **self._plan.settings()}
+        if self._plan.is_idempotent:
+            settings |= {"debug": "eos", "log_level": 7}
+        return Producer(settings, logger=self._log)
 
     def _give_up(self, client: Producer) -> None:
         """A fatal error, as of an idempotent producer whose sequence is broken: a new producer id must follow."""
@@ -191,6 +196,17 @@ class ProducerWorker(Worker):
         self.history.ok(name, "send", [Send(partition, value, known)], time=now)
         with self._acked.get_lock():
             self._acked.value += 1
+
+
+def _log_to(path: Path) -> logging.Logger:
+    """What librdkafka says of its sequences: the client's part in a duplicate can be told from the cluster's."""
+    log = logging.getLogger(path.name)
+    handler = logging.FileHandler(path)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    log.addHandler(handler)
+    log.setLevel(logging.DEBUG)
+    log.propagate = False
+    return log
 
 
 class ReaderWorker(Worker):
