@@ -110,6 +110,7 @@ class Partitions:
         for topic in _changed_topics(old, new):
             wanted += await self._follow_topic(topic, old.topics.get(topic.id))
         if wanted:
+            await self._make_room(wanted, old, new)
             await self._open_all(wanted)
         if old.brokers is not new.brokers:
             self._admit_replicas()
@@ -132,6 +133,11 @@ class Partitions:
             if old_state is not state:
                 await self._follow(local, state)
         return wanted
+
+    async def _make_room(self, wanted: list[_Wanted], old: MetadataImage, new: MetadataImage) -> None:
+        """One image may tell that a topic was deleted and that another one has its name: the directory's, too."""
+        names = {each.topic.name for each in wanted}
+        await self._retire([local for local in self._of_removed_topics(old, new) if local.name in names], new)
 
     async def _open_all(self, wanted: list[_Wanted]) -> None:
         opened = await in_threads(self._open_several, wanted)
@@ -171,7 +177,9 @@ class Partitions:
         """Close and delete the logs of what is gone, or given to others. Their directories have other names when this
         returns.
         """
-        removed = [*self._of_removed_topics(old, new), *self._given_away(old, new)]
+        await self._retire([*self._of_removed_topics(old, new), *self._given_away(old, new)], new)
+
+    async def _retire(self, removed: list[LocalPartition], new: MetadataImage) -> None:
         for local in removed:
             del self._by_key[local.topic_id, local.index]
             self.changed.pop(local, None)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import AsyncIterator
+from uuid import UUID
 
 import pytest
 import pytest_asyncio
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log.memory_files import MemoryFiles
-from tests.broker_engine.server.replicas import Cluster, Node, led_by
+from tests.broker_engine.server.replicas import TOPIC_ID, Cluster, Node, led_by
 
 
 @pytest_asyncio.fixture(params=["fsync", "page-cache"])
@@ -190,3 +191,18 @@ async def test_a_throttled_replica_that_is_not_in_sync_catches_up_at_its_rate(si
     await made.until(lambda: set(made.state.isr) == {1, 2, 3})
     assert asyncio.get_running_loop().time() - began_s > 0.3
     await made.stop()
+
+
+async def test_a_topic_that_gets_a_deleted_ones_name_in_the_same_image_has_a_log_of_its_own(cluster: Cluster) -> None:
+    assert await cluster.nodes[1].append(b"old") is ErrorCode.NONE
+    new_id = UUID(int=78)
+    topic = dataclasses.replace(cluster.image.topics[TOPIC_ID], id=new_id)
+    cluster.image = dataclasses.replace(cluster.image, topics={new_id: topic})
+    for node in cluster.nodes.values():
+        await node.show(cluster.image)
+        assert len(node.partitions) == 1
+        local = node.partitions.find(new_id, 0)
+        assert local is not None
+        assert local.log.log_end_offset == 0
+        assert node.files.exists("orders-0/00000000000000000000.log")
+        assert [name for name in node.files.list_dir("") if name.startswith("orders-0.")] == []
