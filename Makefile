@@ -127,7 +127,7 @@ crash-images: $(VENV)/.base ## boot a log on every disk that a crash leaves of a
 
 SEEDS ?= 200
 simulate: $(VENV)/.base ## whole clusters in one process, faults and clocks by seed (SEEDS=10000; one: ARGS="--seed N --trace")
-	@$(BIN)/python -m broker_engine.simulator --seeds $(SEEDS) $(ARGS)
+	@$(BIN)/python -m broker_engine.simulator --seeds $(SEEDS) --jobs 2 $(ARGS)
 
 chaos: $(VENV)/.dev ## real brokers killed, stopped, cut off, wiped under load; the history is checked (minutes)
 	@$(BIN)/python -m tests.chaos $(ARGS)
