@@ -55,8 +55,16 @@ class IsrProposals:
             self._wake.clear()
             asked, self._waiting = self._waiting, {}
             asked = {key: each for key, each in asked.items() if _is_open(*each)}
-            if asked and not await self._ask(asked):
+            if asked and not await self._ask_safely(asked):
                 await asyncio.sleep(_PAUSE_S)
+
+    async def _ask_safely(self, asked: dict[Key, tuple[LocalPartition, IsrProposal]]) -> bool:
+        """Whatever happens, nobody waits for an answer to what was not asked."""
+        try:
+            return await self._ask(asked)
+        except Exception:
+            self._ask_again(asked)
+            raise
 
     async def _ask(self, asked: dict[Key, tuple[LocalPartition, IsrProposal]]) -> bool:
         """False if nothing was decided about some of them: they are asked for again."""
