@@ -9,14 +9,15 @@ import pytest
 
 from broker_engine.clock import SystemClock, SystemRandomness
 from broker_engine.config import BrokerConfig
-from broker_engine.errors import BrokerError
+from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log.files import MemoryFiles
 from broker_engine.metadata.controller import NewTopic, create_topics, delete_topics, register_broker
 from broker_engine.metadata.decision import Decision
 from broker_engine.metadata.image import MetadataImage
 from broker_engine.names import Name
+from broker_engine.quorum.ready import Resign
 from broker_engine.server.local_partition import LocalPartition
-from broker_engine.server.metadata_driver import MetadataDriver
+from broker_engine.server.metadata_driver import ALONE, MetadataDriver, QuorumOptions
 from broker_engine.server.metadata_log import DIRECTORY
 from broker_engine.server.partitions import Partitions, SavedOffsets
 
@@ -27,7 +28,7 @@ NODE = 1
 class World:
     """One node's driver on files that outlive it."""
 
-    def __init__(self, files: MemoryFiles) -> None:
+    def __init__(self, files: MemoryFiles, options: QuorumOptions = ALONE) -> None:
         self.files = files
         self.failures: list[Exception] = []
         self.partitions = Partitions(
@@ -46,6 +47,7 @@ class World:
             clock=SystemClock(),
             partitions=self.partitions,
             on_failure=self.failures.append,
+            options=options,
         )
 
     async def start(self) -> World:
@@ -173,3 +175,41 @@ async def test_nothing_is_shown_or_told_when_the_disk_fails(world: World) -> Non
         await world.create("orders")
     assert world.names() == set()
     assert len(world.failures) == 1
+
+
+async def test_who_does_not_lead_any_more_takes_no_commands(world: World) -> None:
+    told: list[bool] = []
+    world.driver.on_leadership = told.append
+    await world.driver.node.step(Resign())
+    with pytest.raises(BrokerError) as caught:
+        await world.create("orders")
+    assert caught.value.code is ErrorCode.NOT_CONTROLLER
+    assert (told, world.driver.is_leader, world.driver.leader_id) == ([False], False, None)
+
+
+async def test_a_command_that_was_not_committed_in_time_is_not_answered_as_done(world: World) -> None:
+    def resign_first(image: MetadataImage) -> Decision[None]:
+        world.driver.node.post(Resign())
+        return create_topics(image, [], config=CONFIG, new_id=SystemRandomness().uuid)  # type: ignore[return-value]
+
+    waiting = asyncio.gather(world.driver.commit(resign_first), world.create("orders"), return_exceptions=True)
+    _, outcome = await waiting
+    assert isinstance(outcome, BrokerError)
+    assert outcome.code is ErrorCode.NOT_CONTROLLER
+
+
+async def test_a_snapshot_is_made_after_so_many_bytes_and_a_restart_begins_with_it() -> None:
+    files = MemoryFiles()
+    options = QuorumOptions(snapshot_bytes=200)
+    world = await World(files, options).start()
+    for number in range(12):
+        await world.create(f"topic-{number}")
+    names, offset = world.names(), world.driver.applied_offset
+    await world.driver.stop()
+    kept = [name for name in files.list_dir(DIRECTORY) if name.endswith(".checkpoint")]
+    assert len(kept) >= 2
+    again = World(files, options)
+    await again.driver.start()
+    assert again.names() == names
+    assert again.driver.applied_offset > offset
+    assert again.driver.node.core.log.start_offset > 0
