@@ -38,22 +38,30 @@ _WIPES_MAX = 1
 """A disk that is gone is a copy that is gone: more of them than min.insync allows would excuse any loss."""
 
 
+_WEAKNESSES = frozenset({"power", "power_at_call", "sync_error", "wipe"})
+_WEAK_RATIO = 0.6
+"""Of the runs so many have one node only whose disk forgets: that excuses no loss where two have to be in sync."""
+
+
 def draw_faults(swarm: Swarm) -> tuple[Fault, ...]:
     random = Random(f"{swarm.seed}/faults")  # noqa: S311 - a plan, nothing secret
     kinds, weights = list(swarm.fault_weights), list(swarm.fault_weights.values())
     faults: list[Fault] = []
     at_s, wipes_left = random.expovariate(swarm.faults_per_s), _WIPES_MAX
+    weak_node = random.choice(swarm.node_ids) if random.random() < _WEAK_RATIO else None
     while at_s < swarm.chaos_s:
         kind = random.choices(kinds, weights)[0]
         if kind != "wipe" or wipes_left:
             wipes_left -= kind == "wipe"
-            faults.append(_fault(random, swarm, kind, at_s))
+            faults.append(_fault(random, swarm, kind, at_s, weak_node))
         at_s += random.expovariate(swarm.faults_per_s)
     return tuple(faults)
 
 
-def _fault(random: Random, swarm: Swarm, kind: str, at_s: float) -> Fault:
+def _fault(random: Random, swarm: Swarm, kind: str, at_s: float, weak_node: int | None) -> Fault:
     node = random.choice(swarm.node_ids)
+    if weak_node is not None and kind in _WEAKNESSES:
+        node = weak_node
     others = [number for number in swarm.node_ids if number != node]
     other = random.choice(others) if others else 0
     lasting_s = min(swarm.lasting_s_max, random.choice(_LASTING_S) * (0.5 + random.random()))
