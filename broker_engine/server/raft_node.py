@@ -73,6 +73,7 @@ class RaftNode:
         self._tasks = Supervisor()
         self._flushing: asyncio.Task[None] | None = None
         self._loading: asyncio.Task[None] | None = None
+        self._complaints: dict[int, str] = {}
         self._farewells: list[asyncio.Task[None]] = []
         self._point_lock = asyncio.Lock()
         """The checkpoint of what was durable: never written while the log is cut."""
@@ -220,10 +221,17 @@ class RaftNode:
         except ConnectionFailed as error:
             self.post(r.SendFailed(node_id, request, is_refused(error)))
         except BrokerError as error:
-            log.warning("node %d: %s", node_id, error)
+            self._complain(node_id, str(error))
             self.post(r.SendFailed(node_id, request))
         else:
+            self._complaints.pop(node_id, None)
             self.post(r.Answered(node_id, answer))
+
+    def _complain(self, node_id: int, text: str) -> None:
+        """Once: it is asked again many times a second."""
+        if self._complaints.get(node_id) != text:
+            self._complaints[node_id] = text
+            log.warning("node %d: %s", node_id, text)
 
     async def answer(self, request: m.Request) -> m.Answer:
         ready = await self.step(r.Asked(request))
