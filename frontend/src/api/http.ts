@@ -108,7 +108,7 @@ function adviceFor(response: Response): string {
     case 404:
       return "It may have been deleted; go back to the list.";
     case 409:
-      return "Choose another name, or open the one that exists.";
+      return response.url.includes("/topics") ? "Choose another name, or open the one that exists." : "";
     case 413:
       return "Send less at once.";
     case 429:
