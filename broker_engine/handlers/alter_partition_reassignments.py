@@ -1,12 +1,12 @@
 """AlterPartitionReassignments (key 45), versions 0-1: begin, change or cancel moves of replicas. Answered when it is
-decided; ListPartitionReassignments tells how far they are. Left out: the time-out.
+decided; ListPartitionReassignments tells how far they are. For operators: a tenant is refused (31), as who has no rights on a Kafka cluster. Left out: the time-out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from broker_engine.errors import BrokerError
+from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.api import Api, Call, Scope
 from broker_engine.metadata.controller import Reassignment, ReassignmentResult, alter_reassignments
 from broker_engine.names import Name, from_wire, to_wire
@@ -19,6 +19,8 @@ from broker_engine.wire.messages.alter_partition_reassignments import (
 
 
 async def handle(request: AlterPartitionReassignmentsRequest, call: Call) -> AlterPartitionReassignmentsResponse:
+    if not call.principal.is_root:
+        raise BrokerError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "where replicas stand is the operators' business")
     wanted = [
         Reassignment(
             from_wire(topic.name, call.tenant),

@@ -28,6 +28,8 @@ async def handle(request: ElectLeadersRequest, call: Call) -> ElectLeadersRespon
     election = _ELECTIONS.get(request.election_type)
     if election is None:
         raise BrokerError(ErrorCode.INVALID_REQUEST, f"election type {request.election_type} is unknown")
+    if election is Election.UNCLEAN and not call.principal.is_root:
+        raise BrokerError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "records may be lost: ask an operator")
     is_all = request.topic_partitions is None
     named = _named(request, call)
     asked = every_partition(_visible(call.broker.image, call)) if is_all else named

@@ -102,11 +102,13 @@ def test_what_is_not_there_is_left_out_of_the_moves_under_way(root: RawClient) -
     assert (response.error_code, list(response.topics)) == (0, [])
 
 
-def test_a_tenant_moves_only_its_own_topics(acme: RawClient, globex: RawClient) -> None:
-    name = create(globex, new_name("moved"))
-    assert reassign(acme, name, [NODE]).error_code == 3
-    assert reassign(acme, f"globex/{name}", [NODE]).error_code == 3
-    assert reassign(globex, name, [NODE]).error_code == 0
+def test_where_replicas_stand_and_what_may_be_lost_is_not_a_tenants_to_decide(acme: RawClient) -> None:
+    name = create(acme, new_name("kept"))
+    partition = ReassignablePartition(partition_index=0, replicas=[NODE])
+    request = AlterPartitionReassignmentsRequest(topics=[ReassignableTopic(name=name, partitions=[partition])])
+    assert acme.call(request, 1).error_code == 31
+    asked = [ElectLeadersTopicPartitions(topic=name, partitions=[0])]
+    assert acme.call(ElectLeadersRequest(election_type=1, topic_partitions=asked), 2).error_code == 31
 
 
 # --- brokers
