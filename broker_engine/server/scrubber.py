@@ -48,12 +48,13 @@ class Scrubber:
 
     async def _verify(self, local: LocalPartition, base_offset: int) -> None:
         try:
-            job = None if local.is_retired else local.log.verify_job(base_offset)
+            job = None if local.is_retired or local.busy is not None else local.log.verify_job(base_offset)
             if job is None:
                 return
             holes_before = list(job.segment.holes)
             try:
                 await self._pacer.run(lambda: job.run(self._pacer))
+                await local.settled()
             except asyncio.CancelledError:
                 job.release()
                 raise
