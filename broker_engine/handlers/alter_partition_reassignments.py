@@ -1,5 +1,6 @@
 """AlterPartitionReassignments (key 45), versions 0-1: begin, change or cancel moves of replicas. Answered when it is
-decided; ListPartitionReassignments tells how far they are. For operators: a tenant is refused (31), as who has no rights on a Kafka cluster. Left out: the time-out.
+decided; ListPartitionReassignments tells how far they are. For operators: a tenant is refused (31), as is who has no
+rights on a Kafka cluster. Left out: the time-out.
 """
 
 from __future__ import annotations
