@@ -27,6 +27,7 @@ from broker_engine.partition.effects import (
 )
 from broker_engine.partition.followers import Follower
 from broker_engine.partition.producers import PRODUCERS_MAX_DEFAULT, ProducerStates
+from broker_engine.partition.refusals import Refusals
 from broker_engine.partition.replica import AckDurability, PartitionSettings, ReplicaCore
 from broker_engine.records.header import NO_TIMESTAMP, BatchHeader
 
@@ -129,6 +130,7 @@ class PartitionCore(ReplicaCore):
         self._node_id = replicas[0] if node_id is None else node_id
         self._is_eligible = is_eligible
         self._latest_ms = now_ms
+        self._refusals = Refusals()
         self._followers: dict[int, Follower] = {}
         self._note_replicas(now_ms)
         self._advance()
@@ -143,17 +145,26 @@ class PartitionCore(ReplicaCore):
     # --- produce
 
     def decide_produce(self, header: BatchHeader, acks: int, now_ms: int) -> ProduceDecision:
-        """What to do with a checked batch. BrokerError refuses it; nothing changes here either way."""
+        """What to do with a checked batch. BrokerError refuses it; only the refusal itself is remembered."""
         if acks == ACKS_ALL and not self._has_enough_replicas:
-            raise BrokerError(
-                ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"{len(self.isr)} replicas in sync, min.insync.replicas is {self.settings.min_insync_replicas}",
-            )
+            self._refusals.note(header, now_ms)
+            raise self._too_few_replicas()
         self.producers.expire(now_ms)
-        earlier = self.producers.check(header)
+        try:
+            earlier = self.producers.check(header)
+        except BrokerError as error:
+            is_gap = error.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+            if is_gap and acks == ACKS_ALL and self._refusals.explain(header, now_ms):
+                raise self._too_few_replicas() from error
+            raise
         if earlier is None:
             return APPEND
         return Duplicate(earlier.base_offset, earlier.last_offset, earlier.timestamp)
+
+    def _too_few_replicas(self) -> BrokerError:
+        needed = self.settings.min_insync_replicas
+        text = f"{len(self.isr)} replicas in sync, min.insync.replicas is {needed}"
+        return BrokerError(ErrorCode.NOT_ENOUGH_REPLICAS, text)
 
     def on_appended(self, result: Appended, header: BatchHeader, now_ms: int) -> list[Effect]:
         assert result.base_offset == self.log_end_offset, "appended where the log ended"
@@ -161,6 +172,7 @@ class PartitionCore(ReplicaCore):
         if result.log_append_time_ms != NO_TIMESTAMP:
             header = header._replace(max_timestamp=result.log_append_time_ms)
         self.producers.record(header, result.base_offset, now_ms)
+        self._refusals.forget(header.producer_id)
         if self.settings.ack_durability is AckDurability.FSYNC:
             return [NEED_FLUSH]
         return self._advance()
