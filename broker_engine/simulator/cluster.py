@@ -39,6 +39,8 @@ class SimCluster:
         self.exits: list[str] = []
         """Why nodes ended by themselves."""
         self.wiped_nodes: dict[int, bool] = {}
+        self.is_formed = False
+        """All nodes are up, the topics are there: from now on things happen to it."""
         self.is_shaken = False
         """Something was done that may cost a broker its session."""
         self._down_until_s = dict.fromkeys(self.nodes, 0.0)

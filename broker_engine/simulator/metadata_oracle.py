@@ -29,6 +29,8 @@ class MetadataOracle:
         driver = broker.metadata
         core = driver._node.core if driver._node is not None else None
         if core is not None and core.is_leader:
+            if core.epoch not in self._leaders and self._cluster.is_formed and not self._cluster.is_shaken:
+                self._violate("F17 clocks depose nobody", f"node {node_id} leads epoch {core.epoch}, nothing happened")
             known = self._leaders.setdefault(core.epoch, node_id)
             if known != node_id:
                 self._violate("24 one leader per epoch", f"epoch {core.epoch}: node {known} and node {node_id}")

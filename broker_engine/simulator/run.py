@@ -114,6 +114,7 @@ class Run:
         self.operator.start()
         if not await self._wait(self._are_topics_there, FORM_WITHIN_S, "the topics were not made"):
             return
+        self.cluster.is_formed = True
         tasks = [self.clients.start_producer(plan) for plan in self.swarm.producers]
         tasks += [self.clients.start_consumer(f"c{n}", self.swarm.topics) for n in range(self.swarm.consumer_count)]
         await asyncio.sleep(WARM_UP_S)
