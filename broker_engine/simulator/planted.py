@@ -184,8 +184,6 @@ PLANTED: tuple[Planted, ...] = (
             (Patch(PartitionCore, "_counted_end", _written_end),)),
     Planted("ack-at-once", "acks=all is answered after the leader's append",
             (Patch(LocalPartition, "when_acked", _ack_at_once),)),
-    Planted("latest-too-early", "a new leader tells the end before it knows what is committed",
-            (Patch(PartitionCore, "knows_latest_offset", property(lambda self: True)),)),
     Planted("producers-kept", "what producers did is not read anew after a cut",
             (Patch(FollowerCore, "on_truncated", _keep_producers),)),
     Planted("unclean-kept", "a crashed broker stays among those who may be elected (KIP-966)",
