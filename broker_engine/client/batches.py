@@ -71,6 +71,8 @@ class ProducerBatch:
         self.retry_at_ms = 0
         self.identity: ProducerIdentity | None = None
         self.base_sequence = -1
+        self.may_be_in_log = False
+        """It was sent, and no broker has said that it does not have it."""
         self._codec = codec
         self._builder: BatchBuilder | None = BatchBuilder(codec=codec)
         self._encoded: bytes | None = None
@@ -154,10 +156,12 @@ class PartitionQueue:
         self._identity: ProducerIdentity | None = None
         self._next_sequence = 0
         self._needs_new_epoch = False
+        self._doubtful: list[ProducerBatch] = []
+        """May be in the log under numbers that are over: sent again under new ones they could stand there twice."""
 
     @property
     def is_idle(self) -> bool:
-        return not self._waiting and not self._on_wire
+        return not self._waiting and not self._on_wire and not self._doubtful
 
     @property
     def waiting_count(self) -> int:
@@ -262,22 +266,25 @@ class PartitionQueue:
         if self._identity is not None:
             self.used_up_producer_id = self._identity.producer_id
             self._identity = self._identity.next_epoch()
+        self._doubtful += [batch for batch in self._waiting if batch.may_be_in_log]
+        self._waiting = deque(batch for batch in self._waiting if not batch.may_be_in_log)
         for batch in self._waiting:
             batch.forget_sequence()
 
     def expire(self, now_ms: int, delivery_timeout_ms: int) -> list[ProducerBatch]:
-        """Take out the waiting batches whose time is over."""
+        """Take out the waiting batches whose time is over, and those that cannot be sent again."""
         expired: list[ProducerBatch] = []
         while self._waiting and now_ms - self._waiting[0].created_ms >= delivery_timeout_ms:
             expired.append(self._waiting.popleft())
         if any(batch.base_sequence >= 0 for batch in expired):
             self._needs_new_epoch = True
             self._begin_epoch_if_due()
-        return expired
+        doubtful, self._doubtful = self._doubtful, []
+        return expired + doubtful
 
     def drop_waiting(self) -> list[ProducerBatch]:
         """What was not sent, or waits to be sent again, is the caller's to fail."""
-        dropped, self._waiting = list(self._waiting), deque()
+        dropped, self._waiting, self._doubtful = [*self._doubtful, *self._waiting], deque(), []
         self._needs_new_epoch = self._needs_new_epoch or any(batch.base_sequence >= 0 for batch in dropped)
         return dropped
 

@@ -36,6 +36,26 @@ _METADATA_IS_OLD = frozenset(
 )
 
 
+_TELL_NOTHING = frozenset(
+    {
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,  # said also of what was appended, and was not acknowledged in that term
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+    }
+)
+
+
+def note_whereabouts(batch: ProducerBatch, code: ErrorCode) -> None:
+    """Only a broker that expects another number says for sure that it does not have this one."""
+    if code in _TELL_NOTHING:
+        batch.may_be_in_log = True
+    elif code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+        batch.may_be_in_log = False
+
+
 def shows_old_metadata(code: ErrorCode) -> bool:
     return code in _METADATA_IS_OLD
 

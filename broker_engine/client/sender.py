@@ -17,7 +17,7 @@ from broker_engine.client.accumulator import Accumulator
 from broker_engine.client.batches import IN_FLIGHT_BATCHES_MAX, PartitionQueue, ProducerBatch, ProducerIdentity
 from broker_engine.client.client import Client
 from broker_engine.client.connection import Connection
-from broker_engine.client.delivery import Verdict, judge, shows_old_metadata
+from broker_engine.client.delivery import Verdict, judge, note_whereabouts, shows_old_metadata
 from broker_engine.client.errors import ClientClosed, DeliveryTimedOut, KafkaError, error_for, known_code
 from broker_engine.client.model import TopicPartition
 from broker_engine.client.tasks import TaskSet
@@ -246,6 +246,7 @@ class Sender:
         is_expired = now_ms - batch.created_ms >= self._config.delivery_timeout_ms
         if shows_old_metadata(answer.code):
             self._client.mark_stale(batch.target.topic)
+        note_whereabouts(batch, answer.code)
         match judge(answer.code, batch, queue, is_expired=is_expired):
             case Verdict.DELIVERED:
                 queue.finish(batch)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from broker_engine.client.batches import PartitionQueue, ProducerBatch, ProducerIdentity, record_size_bytes_max
-from broker_engine.client.delivery import Verdict, judge
+from broker_engine.client.delivery import Verdict, judge, note_whereabouts
 from broker_engine.client.errors import KafkaError
 from broker_engine.client.model import TopicPartition
 from broker_engine.errors import ErrorCode
@@ -238,3 +238,33 @@ def test_verdicts() -> None:
     assert verdict(ErrorCode.MESSAGE_TOO_LARGE) is Verdict.SPLIT
     assert verdict(ErrorCode.UNKNOWN_PRODUCER_ID) is Verdict.RETRY_IN_NEW_EPOCH
     assert verdict(ErrorCode.TOPIC_AUTHORIZATION_FAILED) is Verdict.FAIL
+
+
+def test_what_may_be_in_the_log_is_not_sent_again_under_new_numbers() -> None:
+    orders = queue(batch_size_bytes=RECORD_BYTES)
+    fill(orders, 1, now_ms=0)
+    fill(orders, 2, now_ms=500)
+    old, unsure, refused = take_all(orders, now_ms=500)
+    for batch, code in (
+        (old, ErrorCode.NETWORK_EXCEPTION),
+        (unsure, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (refused, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER),
+    ):
+        note_whereabouts(batch, code)
+        orders.retry(batch, retry_at_ms=600)
+
+    assert orders.expire(now_ms=1_000, delivery_timeout_ms=1_000) == [old, unsure]
+    assert [(batch, batch.base_sequence) for batch in take_all(orders, now_ms=1_000)] == [(refused, 0)]
+    assert refused.identity == ProducerIdentity(7, 1)
+
+
+def test_a_refusal_by_number_says_that_the_batch_is_not_in_the_log() -> None:
+    orders = queue()
+    fill(orders, 1)
+    (batch,) = take_all(orders)
+    note_whereabouts(batch, ErrorCode.REQUEST_TIMED_OUT)
+    assert batch.may_be_in_log
+    note_whereabouts(batch, ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert batch.may_be_in_log, "this broker took nothing this time; the time before is as unknown as ever"
+    note_whereabouts(batch, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+    assert not batch.may_be_in_log
