@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.bars import Bar, at_least, at_most, value_at_most
 from benchmarks.brokers import Cluster
-from benchmarks.loads import child, latency, librdkafka
+from benchmarks.loads import child, java_client, latency, librdkafka
 from benchmarks.loads.child import Child
 from benchmarks.rows.row import Metrics, Row, Stage
 from tests.chaos.failover import Timing, percentile
@@ -29,27 +29,30 @@ def warm_up(stage: Stage) -> None:
         )  # fmt: skip
 
 
-def produce_row(record_bytes: int, *, is_fsync: bool) -> Row:
+def produce_row(client: str, record_bytes: int, *, is_fsync: bool) -> Row:
     """`is_fsync`: our default, beside Kafka's, which leaves the disk to the operating system."""
 
     def measure(stage: Stage) -> Metrics:
-        total_bytes = stage.sized(FULL_BYTES[record_bytes], minimum=100 * record_bytes)
+        share = 0.3 if client == "java" else 1.0  # its JVM is slow enough to be timed well on less
+        total_bytes = stage.sized(int(FULL_BYTES[record_bytes] * share), minimum=100 * record_bytes)
+        named = {"record_bytes": record_bytes, "total_bytes": total_bytes, "acks": "all"}
         with stage.topic(PARTITION_COUNT, "default" if is_fsync else "page-cache") as topic:
-            timed = child.run(
-                librdkafka.produce, stage.broker.bootstrap, stage.broker.pid, topic,
-                record_bytes=record_bytes, total_bytes=total_bytes, acks="all",
-            )  # fmt: skip
+            if client == "java":
+                timed = java_client.produce(stage.broker.bootstrap, stage.broker.pid, topic, **named)  # type: ignore[arg-type]
+            else:
+                timed = child.run(librdkafka.produce, stage.broker.bootstrap, stage.broker.pid, topic, **named)
         return timed.throughput()
 
     size = SIZE_NAMES[record_bytes]
     promise = "our fsync beside Kafka's default" if is_fsync else "page cache"
     bars = {"MB/s": at_least(1.5 if is_fsync else 3.0), "CPU s/GB": at_most(0.3)}
     return Row(
-        key=f"cluster-produce-{size}-{'fsync' if is_fsync else 'page-cache'}",
-        title=f"three brokers: produce {size}, 16 partitions, acks=all, {promise}",
+        key=f"cluster-produce-{client}-{size}-{'fsync' if is_fsync else 'page-cache'}",
+        title=f"three brokers: produce {size}, {client}, 16 partitions, acks=all, {promise}",
         measure=measure,
         bars=bars,
-        is_quick=record_bytes == 1_000,
+        is_quick=record_bytes == 1_000 and client == "librdkafka",
+        is_client_bound=client == "java",
     )
 
 
@@ -93,7 +96,12 @@ def failover_row(*, is_controller: bool, bar: Bar) -> Row:
 
 
 ROWS = (
-    *(produce_row(size, is_fsync=is_fsync) for is_fsync in (False, True) for size in FULL_BYTES),
+    *(
+        produce_row(client, size, is_fsync=is_fsync)
+        for client in ("librdkafka", "java")
+        for is_fsync in (False, True)
+        for size in FULL_BYTES
+    ),
     latency_row("page-cache"),
     latency_row("default"),
     failover_row(is_controller=False, bar=value_at_most(1_500.0)),
