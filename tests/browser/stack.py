@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -81,10 +82,11 @@ class Stack:
         web.kill()
 
     def kill_broker(self, number: int) -> None:
-        """As the kernel would. The supervisor starts it again."""
-        children = psutil.Process(self._process.pid).children(recursive=True)
-        [broker] = [child for child in children if f"broker-{number}" in " ".join(child.cmdline())]
-        broker.kill()
+        """As the kernel would, if it runs. The supervisor starts it again, each time after a longer while."""
+        for child in psutil.Process(self._process.pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+                if f"broker-{number}" in " ".join(child.cmdline()):
+                    child.kill()
 
     @property
     def url(self) -> str:
