@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.api import Call
-from broker_engine.names import Name, from_wire, parse_physical, physical, to_wire
+from broker_engine.names import ROOT, from_wire, physical, to_wire
 
 
 def group_name(call: Call, text: str) -> str:
@@ -21,14 +21,7 @@ def any_group_name(call: Call, text: str) -> str:
 
 def visible_name(call: Call, text: str) -> str | None:
     """A stored group as this caller sees it; None where it is somebody else's."""
-    name = _parse(text)
+    name = from_wire(text, ROOT)  # as root sees it: also what Apache Kafka wrote, which has no tenants
     if not call.principal.is_root and name.tenant != call.tenant:
         return None
     return to_wire(name, call.tenant)
-
-
-def _parse(text: str) -> Name:
-    try:
-        return parse_physical(text)
-    except ValueError:
-        return Name("", text)  # written by Apache Kafka, which has no tenants

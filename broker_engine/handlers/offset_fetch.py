@@ -39,9 +39,7 @@ Committed = Mapping[tuple[str, int], OffsetValue]
 def handle(request: OffsetFetchRequest, call: Call) -> OffsetFetchResponse:
     if call.version >= _FIRST_VERSION_WITH_SEVERAL:
         return OffsetFetchResponse(groups=[_group(group, call) for group in request.groups])
-    topics = None
-    if request.topics is not None:
-        topics = [OffsetFetchRequestTopics(name=t.name, partition_indexes=t.partition_indexes) for t in request.topics]
+    topics = None if request.topics is None else _topics_of(request)
     found = _group(OffsetFetchRequestGroup(group_id=request.group_id, topics=topics), call)
     if found.error_code:
         return refuse(request, BrokerError(ErrorCode(found.error_code)))
@@ -49,12 +47,19 @@ def handle(request: OffsetFetchRequest, call: Call) -> OffsetFetchResponse:
 
 
 def refuse(request: OffsetFetchRequest, error: BrokerError) -> OffsetFetchResponse:
-    asked = [OffsetFetchRequestTopics(name=t.name, partition_indexes=t.partition_indexes) for t in request.topics or ()]
     return OffsetFetchResponse(
         error_code=error.code,
-        topics=[_as_single(_failed(topic, error.code)) for topic in asked],
+        topics=[_as_single(_failed(topic, error.code)) for topic in _topics_of(request)],
         groups=[OffsetFetchResponseGroup(group_id=each.group_id, error_code=error.code) for each in request.groups],
     )
+
+
+def _topics_of(request: OffsetFetchRequest) -> list[OffsetFetchRequestTopics]:
+    """Of one group, as versions up to 7 ask, in the words of the later ones."""
+    return [
+        OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
+        for topic in request.topics or ()
+    ]
 
 
 def _group(asked: OffsetFetchRequestGroup, call: Call) -> OffsetFetchResponseGroup:

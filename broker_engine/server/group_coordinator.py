@@ -20,7 +20,9 @@ from broker_engine.groups.member import JoinAsk, SyncAsk
 from broker_engine.groups.placement import group_partition
 from broker_engine.groups.records import GroupRecord
 from broker_engine.groups.shard import GroupShard, NewOffset
-from broker_engine.names import CONSUMER_OFFSETS, ROOT, Name
+from broker_engine.metadata.topics import OFFSETS_TOPIC
+from broker_engine.names import CONSUMER_OFFSETS
+from broker_engine.partition.core import ACKS_ALL
 from broker_engine.records.builder import NewRecord, build_batch
 from broker_engine.server.group_loading import load_shard
 from broker_engine.server.local_partition import LocalPartition
@@ -32,13 +34,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-TOPIC = Name(ROOT, CONSUMER_OFFSETS)
 _WRITE_TIMEOUT_S = 5.0
 """Kafka's offsets.commit.timeout.ms."""
 _EXPIRY_INTERVAL_S = 600.0
 """Kafka's offsets.retention.check.interval.ms."""
 _PRODUCE_VERSION = 11
-_ACKS_ALL = -1
 _ELSEWHERE = frozenset(
     {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.KAFKA_STORAGE_ERROR}
 )
@@ -67,25 +67,25 @@ class GroupCoordinator:
     # --- which groups
 
     def partition_of(self, group: str) -> int | None:
-        topic = self._broker.image.topic(TOPIC)
+        topic = self._broker.image.topic(OFFSETS_TOPIC)
         return None if topic is None else group_partition(group, topic.partition_count)
 
     def node_of(self, group: str) -> int | None:
         """The broker that coordinates it; None while there is none."""
-        topic, index = self._broker.image.topic(TOPIC), self.partition_of(group)
+        topic, index = self._broker.image.topic(OFFSETS_TOPIC), self.partition_of(group)
         if topic is None or index is None or topic.partitions[index].leader < 0:
             return None
         return topic.partitions[index].leader
 
     def ensure_topic(self) -> None:
         """Made with the first question for a coordinator, in the background."""
-        if self._broker.image.topic(TOPIC) is None:
-            self._broker.first_use.create([TOPIC])
+        if self._broker.image.topic(OFFSETS_TOPIC) is None:
+            self._broker.first_use.create([OFFSETS_TOPIC])
 
     def follow(self, old: MetadataImage, new: MetadataImage) -> None:
         """A new image is shown, and replicas have their roles by it: load what we lead now, drop what we do not."""
-        topic = new.topic(TOPIC)
-        if self._is_running and topic is not None and topic is not old.topic(TOPIC):
+        topic = new.topic(OFFSETS_TOPIC)
+        if self._is_running and topic is not None and topic is not old.topic(OFFSETS_TOPIC):
             self._take_what_is_led(topic)
 
     def _take_what_is_led(self, topic: TopicImage) -> None:
@@ -224,7 +224,7 @@ class GroupCoordinator:
     def start(self) -> None:
         """The broker serves: partitions that it leads already are loaded."""
         self._is_running = True
-        topic = self._broker.image.topic(TOPIC)
+        topic = self._broker.image.topic(OFFSETS_TOPIC)
         if topic is not None:
             self._take_what_is_led(topic)
         self._tasks.keep_running(self._expire, "expiry of offsets")
@@ -284,7 +284,7 @@ class GroupCoordinator:
         now_ms = self._broker.clock.now_ms()
         batch = build_batch([NewRecord(now_ms, record.key, record.value) for record in records])
         try:
-            appended = loaded.local.append(memoryview(batch), produce_version=_PRODUCE_VERSION, acks=_ACKS_ALL)
+            appended = loaded.local.append(memoryview(batch), produce_version=_PRODUCE_VERSION, acks=ACKS_ALL)
         except BrokerError as error:
             done.set_result(_as_coordinator(error.code))
             return done
