@@ -211,6 +211,13 @@ class Broker:
         return self.metadata.address_of_voter(node_id) if self.has_joined else None
 
     def make_parts(self, meta: Meta) -> None:
+        """In the order in which they need each other."""
+        self._make_logs(meta)
+        self.has_joined = True
+        self._make_ways_to_the_controller()
+        self._make_upkeep()
+
+    def _make_logs(self, meta: Meta) -> None:
         files = self.data_dir.files
         self.flush: FlushManager[FlushJob] = FlushManager(
             self.clock, self.fail, crowd=crowd_flush(files, self.config.log_flush_syncfs)
@@ -241,7 +248,8 @@ class Broker:
             peers=self.peers,
             randomness=self.randomness,
         )
-        self.has_joined = True
+
+    def _make_ways_to_the_controller(self) -> None:
         spec = local_spec(self.doors.specs)
         local = Session(self, spec, apis_of(spec), "this node")
         self.controller = ControllerChannel(
@@ -263,9 +271,12 @@ class Broker:
         )
         self.first_use = FirstUse(self.controller, self.tasks)
         self.groups = GroupCoordinator(self)
+        self.producer_ids = ProducerIds(self.controller, self.node_id, lambda: self.broker_epoch)
+
+    def _make_upkeep(self) -> None:
+        files = self.data_dir.files
         self.disk_floor = DiskFloor(self.config.log_dir_free_bytes_min, self.data_dir.store.space)
         self.disk_floor.look()
-        self.producer_ids = ProducerIds(self.controller, self.node_id, lambda: self.broker_epoch)
         self.log_starts = LogStarts(self.partitions, files)
         self.upkeep = Upkeep(self.partitions, self.log_starts, files, self.config, self.clock)
         self.partitions.after_removal = self.upkeep.write_recovery_points
