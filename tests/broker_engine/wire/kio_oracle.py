@@ -67,7 +67,8 @@ def narrow(twin: type[Any], name: str) -> st.SearchStrategy[Any] | None:
     if not isinstance(bare, type):
         return None
     if issubclass(bare, datetime):
-        return st.just(-1) | st.integers(0, YEAR_2100_MS)
+        times = st.integers(0, YEAR_2100_MS)
+        return times if hint is bare else st.just(-1) | times
     if issubclass(bare, timedelta) and bare.__name__.startswith("i64"):
         return st.integers(-1, YEAR_2100_MS)
     return None

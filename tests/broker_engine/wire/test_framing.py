@@ -102,5 +102,7 @@ def test_private_apis_are_marked() -> None:
         (10004, "Identify"),
         (10005, "CreateOnFirstUse"),
         (10006, "ReplicaEnds"),
+        (10007, "RecordTimes"),
+        (10008, "ReplicaRead"),
     ]
     assert MetadataRequest.API is MetadataResponse.API is registry.api(3)
