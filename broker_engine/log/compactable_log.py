@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from broker_engine.log.checkpoints import EpochCache
-from broker_engine.log.compaction import KEYS_MAX_DEFAULT, Cleaning, CompactionJob
+from broker_engine.log.compaction import KEYS_MAX_DEFAULT, CompactionJob, Swapping
 from broker_engine.log.compaction_filter import AbortedRanges, BatchFilter, LatestOffsets
 from broker_engine.log.compaction_plan import CompactionPlan, plan_compaction
 from broker_engine.log.config import LogConfig
@@ -17,7 +17,8 @@ from broker_engine.log.segment import Segment
 from broker_engine.log.txn_index import find_aborted
 from broker_engine.records.control import LastBatch
 
-LastBatches = Callable[[], Mapping[int, LastBatch]]
+LastBatches = Callable[[int], Mapping[int, LastBatch]]
+"""By the offset up to which nothing is taken away any more."""
 """Asked only when a compaction is due: there may be many producers."""
 
 
@@ -33,7 +34,7 @@ class CompactableLog(ReadableLog):
         self.uncleanable = ""
         """Why compaction leaves this log alone; empty if it does not."""
         self._compaction: CompactionJob | None = None
-        self._swap: Cleaning | None = None
+        self._swap: Swapping | None = None
 
     def compaction_job(
         self, *, limit_offset: int, last_batches: LastBatches, now_ms: int, keys_max: int = KEYS_MAX_DEFAULT
@@ -55,7 +56,7 @@ class CompactableLog(ReadableLog):
         if plan is None:
             return None
         with storage_errors():
-            self._compaction = self._compaction_of(plan, last_batches(), now_ms, keys_max)
+            self._compaction = self._compaction_of(plan, last_batches(limit_offset), now_ms, keys_max)
         return self._compaction
 
     def _compaction_of(
@@ -82,14 +83,15 @@ class CompactableLog(ReadableLog):
             batch_filter=batch_filter,
         )
 
-    def swap_in(self, cleaning: Cleaning) -> list[DeletedSegment] | None:
+    def swap_in(self, cleaning: Swapping) -> list[DeletedSegment] | None:
         """Readers have the cleaned segment from now on. None if there is nothing to swap: then `discard` it.
 
         Until `settle` no segment is removed.
         """
         first = self._bases.index(cleaning.base_offset) if cleaning.base_offset in self._bases else 0
         places = slice(first, first + len(cleaning.sources))
-        if cleaning.segment is None or self.state is not LogState.ONLINE or self._segments[places] != cleaning.sources:
+        is_fit = self.state is LogState.ONLINE or (self.state is LogState.DAMAGED and cleaning.is_of_damaged_log)
+        if cleaning.segment is None or not is_fit or self._segments[places] != cleaning.sources:
             return None
         self._swap = cleaning
         self._segments[places] = [cleaning.segment]
@@ -104,7 +106,7 @@ class CompactableLog(ReadableLog):
             self._go_offline()  # some have gone, some have not: a restart finishes it
             raise storage_error(error) from error
 
-    def settle(self, cleaning: Cleaning) -> None:
+    def settle(self, cleaning: Swapping) -> None:
         """The cleaned segment's files have their names."""
         assert cleaning is self._swap
         self._swap = None

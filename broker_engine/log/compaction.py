@@ -44,8 +44,25 @@ Pace = Callable[[int], None]
 """Is told the bytes of each batch that was read or written, and may sleep."""
 
 
-class CompactionJob:
-    """One at a time per log. Nothing of it raises in the thread: look at `problem` and `error`."""
+class SwapJob:
+    """Segments are to be replaced. Nothing of it raises in the thread: look at `problem` and `error`."""
+
+    def __init__(self, files: Files, directory: str, config: LogConfig) -> None:
+        self.files = files
+        self.directory = directory
+        self.config = config
+        self.problem = ""
+        """Why it cannot be done; empty if it can."""
+        self.error: OSError | None = None
+        self.read_bytes = self.written_bytes = 0
+
+    @property
+    def has_failed(self) -> bool:
+        return bool(self.problem) or self.error is not None
+
+
+class CompactionJob(SwapJob):
+    """One at a time per log."""
 
     def __init__(
         self,
@@ -58,24 +75,14 @@ class CompactionJob:
         latest: LatestOffsets,
         batch_filter: BatchFilter,
     ) -> None:
-        self.files = files
-        self.directory = directory
-        self.config = config
+        super().__init__(files, directory, config)
         self.plan = plan
         self.latest = latest
         self.batch_filter = batch_filter
-        self.problem = ""
-        """Why the log cannot be compacted; empty if it can."""
-        self.error: OSError | None = None
-        self.read_bytes = self.written_bytes = 0
         self._groups = groups
         self._pinned = [segment.handle for group in groups for segment in group]
         for handle in self._pinned:
             handle.pin()
-
-    @property
-    def has_failed(self) -> bool:
-        return bool(self.problem) or self.error is not None
 
     def prepare(self, pace: Pace = no_pause) -> None:
         """Collect the keys of the dirty part, or of as much of it as there is room for."""
@@ -108,10 +115,12 @@ class CompactionJob:
         self._pinned = []
 
 
-class Cleaning:
+class Swapping:
     """Some neighbouring segments on their way to become one."""
 
-    def __init__(self, job: CompactionJob, sources: list[Segment]) -> None:
+    is_of_damaged_log = False
+
+    def __init__(self, job: SwapJob, sources: list[Segment]) -> None:
         self.job = job
         self.sources = sources
         self.segment: Segment | None = None
@@ -158,16 +167,7 @@ class Cleaning:
 
     def _copy(self, source: Segment, target: Segment, pace: Pace) -> bool:
         """True if anything of it was changed or left out."""
-        is_changed = False
-        for batch, header in read_batches(source):
-            kept = self.job.batch_filter.apply(batch, header)
-            if kept is None and header.next_offset == self.sources[-1].end_offset:
-                kept = _end_mark(batch, header)
-            is_changed |= kept is not batch
-            if kept is not None:
-                self._append(target, kept)
-            pace(len(batch))
-        return is_changed
+        raise NotImplementedError
 
     def _append(self, target: Segment, batch: bytes) -> None:
         header, position = parse_header(batch), target.size_bytes
@@ -219,13 +219,33 @@ class Cleaning:
             self._handle = None
 
 
+class Cleaning(Swapping):
+    """Without what compaction takes out."""
+
+    def __init__(self, job: CompactionJob, sources: list[Segment]) -> None:
+        super().__init__(job, sources)
+        self._filter = job.batch_filter
+
+    def _copy(self, source: Segment, target: Segment, pace: Pace) -> bool:
+        is_changed = False
+        for batch, header in read_batches(source):
+            kept = self._filter.apply(batch, header)
+            if kept is None and header.next_offset == self.sources[-1].end_offset:
+                kept = _end_mark(batch, header)
+            is_changed |= kept is not batch
+            if kept is not None:
+                self._append(target, kept)
+            pace(len(batch))
+        return is_changed
+
+
 def _end_mark(batch: bytes, header: BatchHeader) -> bytes:
     """Nothing of the last batch stays but its place: else recovery could not tell a cleaned end from a lost one."""
     return empty_batch(without_producer(header)) if header.record_count else batch
 
 
 @contextmanager
-def _kept_for_the_loop(job: CompactionJob) -> Iterator[None]:
+def _kept_for_the_loop(job: SwapJob) -> Iterator[None]:
     """What goes wrong in a thread: the job has a place for it."""
     try:
         yield

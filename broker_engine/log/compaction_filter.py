@@ -124,7 +124,7 @@ class BatchFilter:
         last = self._last_batches.get(header.producer_id) if header.has_producer_id else None
         if last is None:
             return None
-        is_last_data = header.last_offset == last.last_offset
+        is_last_data = not header.is_control and header.last_offset >= last.last_offset != _NO_OFFSET
         is_last_marker = (
             last.last_offset == _NO_OFFSET and header.is_control and header.producer_epoch == last.producer_epoch
         )

@@ -28,6 +28,10 @@ class Index(Protocol):
         """The last entry whose key is not above `key`."""
         ...
 
+    def first_at_value(self, value: int) -> Entry | None:
+        """The first entry whose value is not below `value`: positions rise with offsets."""
+        ...
+
     @property
     def last(self) -> Entry | None: ...
 
@@ -66,6 +70,9 @@ class GrowingIndex:
         if last is None or last[0] <= key:
             return last  # most readers are at the tail
         return _floor_in(self._packed, self._entry, key)
+
+    def first_at_value(self, value: int) -> Entry | None:
+        return _first_at_value(self._packed, self._entry, value)
 
     def drop_from(self, *, key: int | None = None, value: int | None = None) -> None:
         """Forget entries with a key, or a value, at or above the given one."""
@@ -114,6 +121,18 @@ class StoredIndex:
                 high = middle
         return _floor_in(self.handle.pread((high - low) * size, low * size), self._entry, key)
 
+    def first_at_value(self, value: int) -> Entry | None:
+        size = self._entry.size
+        low, high = 0, self.entry_count  # entries before `low` are below, that at `high`, if there is one, is not
+        while high - low > _BLOCK_ENTRIES:
+            middle = (low + high) // 2
+            if self._read_entry(middle)[1] < value:
+                low = middle + 1
+            else:
+                high = middle
+        count = min(high + 1, self.entry_count) - low
+        return _first_at_value(self.handle.pread(count * size, low * size), self._entry, value)
+
     def read_all(self) -> bytes:
         return self.handle.pread(self.entry_count * self._entry.size, 0)
 
@@ -145,3 +164,14 @@ def _floor_in(packed: bytes | bytearray, entry: struct.Struct, key: int) -> Entr
         else:
             high = middle
     return _entry_at(packed, entry, low - 1) if low else None
+
+
+def _first_at_value(packed: bytes | bytearray, entry: struct.Struct, value: int) -> Entry | None:
+    low, high = 0, len(packed) // entry.size
+    while low < high:
+        middle = (low + high) // 2
+        if _entry_at(packed, entry, middle)[1] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return _entry_at(packed, entry, low) if low < len(packed) // entry.size else None

@@ -17,13 +17,14 @@ from uuid import UUID
 
 from broker_engine.clock import Clock
 from broker_engine.errors import BrokerError, ErrorCode
-from broker_engine.log.checkpoints import EPOCHS_FILE, EpochCache
+from broker_engine.log.checkpoints import EPOCHS_FILE, METADATA_FILE, EpochCache
 from broker_engine.log.compactable_log import CompactableLog
 from broker_engine.log.config import LogConfig
 from broker_engine.log.damage import QUARANTINE_FILE, format_holes
 from broker_engine.log.file_seam import Files
 from broker_engine.log.flush import FlushJob
 from broker_engine.log.layout import check_topic_id, create_segment, make_partition_dir, remove_partition_dir
+from broker_engine.log.mending import Mending, Patches
 from broker_engine.log.recovery import LoadedLog, load_log, reload_active
 from broker_engine.log.results import AppendResult, LogRead, LogState, storage_error, storage_errors
 from broker_engine.log.retention import DeletedSegment, expired_count
@@ -66,11 +67,12 @@ class PartitionLog(CompactableLog):
         with storage_errors():
             was_durable = bool(recovery_point) and files.exists(directory)
             changed_dirs = make_partition_dir(files, directory, was_durable=was_durable)
-            is_new = not files.list_dir(directory)
             check_topic_id(files, directory, topic_id)
+            names = files.list_dir(directory)
+            is_new = names == [METADATA_FILE]
             # Nobody has to look into an empty directory five times.
             fresh = LoadedLog([], EpochCache()) if is_new else None
-            loaded = fresh or load_log(files, directory, config, recovery_point=recovery_point)
+            loaded = fresh or load_log(files, directory, names, config, recovery_point=recovery_point)
             if not loaded.segments or loaded.ends_in_hole:
                 base_offset = loaded.segments[-1].end_offset if loaded.segments else log_start_offset
                 loaded.segments.append(create_segment(files, directory, base_offset, clock.now_ms()))
@@ -180,9 +182,8 @@ class PartitionLog(CompactableLog):
         return new
 
     def _remove_useless_snapshots(self) -> None:
-        if self._snapshots.remove_above(self.log_end_offset):
+        if self._snapshots.remove_useless(self.log_end_offset, self._bases):
             self._files.sync_dir(self.directory)
-        self._snapshots.remove_strays(self._bases)
 
     def unsynced_parents(self) -> list[str]:
         """Directories above ours in which names of ours are not durable yet."""
@@ -199,9 +200,12 @@ class PartitionLog(CompactableLog):
     def note_aborted(self, aborted: AbortedTransaction) -> None:
         """Its abort marker was just appended: readers of committed records pass over it from now on."""
         self._check_online()
-        with storage_errors():
+        try:
             self._segments[-1].txn_index.append(aborted)
             self._unsynced_dirs[self.directory] = None
+        except OSError as error:
+            self._go_offline()  # the marker is in the log: without the entry its records would be shown as committed
+            raise storage_error(error) from error
 
     def producer_snapshots(self) -> Iterator[tuple[int, bytes]]:
         """(offset, bytes) of each stored snapshot, newest first. Blocks: in a thread."""
@@ -246,7 +250,10 @@ class PartitionLog(CompactableLog):
         """To check every CRC of a sealed segment in a thread. None if there is no such segment."""
         self._check_online()
         segment = next((segment for segment in self._segments[:-1] if segment.base_offset == base_offset), None)
-        return None if segment is None else VerifyJob.pinned(segment)
+        if segment is None:
+            return None
+        epochs = EpochCache(list(self._epochs.entries))  # the thread's own: appends and cuts go on
+        return VerifyJob.pinned(segment, epochs.epoch_of)
 
     def on_verified(self, job: VerifyJob) -> LogState:
         """What it found damaged is not served from now on."""
@@ -258,6 +265,23 @@ class PartitionLog(CompactableLog):
             job.segment.holes = job.holes
             with storage_errors():
                 self._write_holes()
+        return self.state
+
+    # --- mending
+
+    def mending_of(self, base_offset: int, patches: Patches) -> Mending | None:
+        """To make a damaged segment whole in a thread. None if it is the active one, or not damaged like that."""
+        self._check_online()
+        segment = next((segment for segment in self._segments[:-1] if segment.base_offset == base_offset), None)
+        if segment is None or set(segment.holes) != set(patches) or self._compaction or self._swap:
+            return None
+        return Mending(self._files, self.directory, self.config, segment, patches)
+
+    def on_mended(self) -> LogState:
+        """After `settle`: the quarantine forgets it, and compaction may try again."""
+        with storage_errors():
+            self._write_holes()
+        self.uncleanable = "" if not self.holes else self.uncleanable
         return self.state
 
     # --- removing

@@ -134,6 +134,21 @@ class ReadableLog:
         with storage_errors():
             return find_aborted(self._segments_from(start_offset), start_offset, end_offset)
 
+    def aborted_in(self, read: LogRead, offset: int, end_offset: int) -> list[AbortedTransaction]:
+        """Those with records in what was read from `offset` on, below `end_offset`; maybe some just behind it too.
+
+        Called without an await since the read.
+        """
+        with storage_errors():
+            has_any = bool(read.ranges) and any(each.txn_index.entries() for each in self._segments_from(offset))
+            return self.aborted_transactions(offset, min(end_offset, self._end_bound(read))) if has_any else []
+
+    def _end_bound(self, read: LogRead) -> int:
+        """Everything that was read lies below it, by the offset index: no batch is looked at."""
+        segment = self._segments_from(read.first_offset)[0]
+        entry = segment.offset_index.first_at_value(read.ranges[0].position + read.size_bytes)
+        return segment.end_offset if entry is None else segment.base_offset + entry[0]
+
     # --- looking up
 
     def find_by_timestamp(self, timestamp_ms: int, end_offset: int) -> TimestampOffset | None:
@@ -149,6 +164,14 @@ class ReadableLog:
                 start_offset=self.log_start_offset,
                 end_offset=end_offset,
                 max_bytes=self.config.decompressed_bytes_max,
+            )
+
+    def first_record_from(self, offset: int, end_offset: int) -> TimestampOffset | None:
+        """The first record at or after `offset` and below `end_offset`. May decompress a batch: in a thread."""
+        self._check_online()
+        with storage_errors():
+            return timestamps.first_from(
+                self._segments_from(offset), offset, end_offset=end_offset, max_bytes=self.config.decompressed_bytes_max
             )
 
     def max_timestamp_offset(self, end_offset: int | None = None) -> TimestampOffset | None:

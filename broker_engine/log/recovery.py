@@ -53,9 +53,11 @@ class LoadedLog:
     """The last segment is damaged to its end: appends need a new one."""
 
 
-def load_log(files: Files, directory: str, config: LogConfig, *, recovery_point: int | None) -> LoadedLog:
-    """Every segment of an existing directory, the last one ready for appends. Empty if there is none."""
-    bases = find_bases(files, directory)
+def load_log(
+    files: Files, directory: str, names: Sequence[str], config: LogConfig, *, recovery_point: int | None
+) -> LoadedLog:
+    """Every segment of a directory with these names in it, the last one ready for appends. Empty if there is none."""
+    bases = find_bases(files, directory, names)
     if not bases:
         return LoadedLog([], EpochCache())
     stored_epochs = _read_epochs(files, directory)
@@ -174,9 +176,8 @@ class _Loader:
             self._files.rename(path, path + CUT_OFF_SUFFIX)
 
 
-def find_bases(files: Files, directory: str) -> list[int]:
-    complete_swaps(files, directory)
-    names = files.list_dir(directory)
+def find_bases(files: Files, directory: str, names: Sequence[str]) -> list[int]:
+    names = complete_swaps(files, directory, names)
     for name in names:
         if name.endswith(_LEFTOVER_SUFFIXES):
             files.unlink(f"{directory}/{name}")
@@ -186,7 +187,7 @@ def find_bases(files: Files, directory: str) -> list[int]:
     return bases
 
 
-def _remove_orphan_indexes(files: Files, directory: str, names: list[str], bases: list[int]) -> None:
+def _remove_orphan_indexes(files: Files, directory: str, names: Sequence[str], bases: list[int]) -> None:
     """An index whose log is gone is what a crash left of a deletion; a later segment could get the same name."""
     known = {f"{base:0{_BASE_OFFSET_DIGITS}d}" for base in bases}
     for name in names:
@@ -207,6 +208,12 @@ def _read_holes(files: Files, directory: str) -> dict[int, list[Hole]]:
 
 def _is_contradicted(epochs: EpochCache, segments: list[Segment], recovery_point: int) -> bool:
     """Does a batch above the recovery point tell another story? The checkpoint may be from before a truncation."""
+    # The last batch too: the checkpoint may say that its epoch began behind what is left of the log.
+    last_offset = segments[-1].end_offset - 1
+    is_told = last_offset >= max(recovery_point, segments[0].base_offset)
+    last_epoch = _epoch_at(segments, last_offset) if is_told else None
+    if last_epoch is not None and last_epoch != epochs.epoch_of(last_offset):
+        return True
     for before, entry in pairwise([None, *epochs.entries]):
         assert entry is not None
         if not recovery_point <= entry.start_offset < segments[-1].end_offset:

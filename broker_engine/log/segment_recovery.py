@@ -6,6 +6,7 @@ once: a hole, behind which the search for the next sound batch goes on.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from broker_engine.log.checkpoints import EpochCache
@@ -175,6 +176,7 @@ class SegmentRecovery:
         offset_index.close()
         time_index.close()
         offsets.drop_from(key=self._recovery_point - segment.base_offset)
+        _drop_uncovered(offsets, times)
         last = offsets.last
         times.drop_from(value=last[0] if last else 0)
         if last is None:
@@ -214,6 +216,20 @@ def stored_indexes(segment: Segment, files: Files) -> tuple[StoredIndex | None, 
     if time_index and (last := time_index.last) and (last[0] <= 0 or last[1] < 0):
         time_index = None
     return offset_index, time_index
+
+
+def _drop_uncovered(offsets: GrowingIndex, times: GrowingIndex) -> None:
+    """Forget offset entries behind which times may be missing.
+
+    The files of a segment that was just sealed are not durable yet, and a crash may keep more of one than of the other.
+    Both get an entry at the same batches, the times only where the highest grew: one behind an offset entry says that
+    all before the next are there.
+    """
+    newest = times.last
+    keys = [key for key, _ in OFFSET_ENTRY.iter_unpack(offsets.pack())]
+    covered_count = bisect_left(keys, newest[1]) + 1 if newest else 0
+    if covered_count < len(keys):
+        offsets.drop_from(key=keys[covered_count])
 
 
 def _sane(index: StoredIndex) -> StoredIndex | None:

@@ -48,11 +48,17 @@ class SnapshotFiles:
             self._files.unlink(self._path(offset))
         return bool(removed)
 
-    def remove_strays(self, segment_bases: Collection[int]) -> None:
-        """Keep the newest one, and those that a segment begins with: a truncation may make them the newest."""
-        for offset in self.offsets()[:-1]:
-            if offset not in segment_bases:
+    def remove_useless(self, end_offset: int, segment_bases: Collection[int]) -> bool:
+        """Those above the end; and strays: kept is the newest one, and those that a segment begins with, which a
+        truncation may make the newest. True if any was above the end.
+        """
+        offsets = self.offsets()
+        useful = [offset for offset in offsets if offset <= end_offset]
+        kept = {*useful[-1:], *segment_bases}
+        for offset in offsets:
+            if offset > end_offset or offset not in kept:
                 self._files.unlink(self._path(offset))
+        return len(useful) < len(offsets)
 
     def _path(self, offset: int) -> str:
         return segment_path(self._directory, offset, SNAPSHOT_SUFFIX)

@@ -10,6 +10,7 @@ The names are Kafka's, so that either can finish what the other began.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from broker_engine.log.file_seam import Files
 from broker_engine.log.scan import scan_batches
@@ -45,15 +46,18 @@ def discard(files: Files, directory: str, base_offset: int) -> None:
                 files.unlink(path)
 
 
-def complete_swaps(files: Files, directory: str) -> None:
-    """At start: finish what a crash, of ours or of Kafka, interrupted. Indexes are left to be rebuilt."""
-    names = files.list_dir(directory)
+def complete_swaps(files: Files, directory: str, names: Sequence[str]) -> Sequence[str]:
+    """At start: finish what a crash, of ours or of Kafka, interrupted. Indexes are left to be rebuilt.
+
+    The names in the directory before, and after: thousands of partitions are not listed without need.
+    """
     swaps = [name for name in names if name.endswith(LOG_SUFFIX + SWAP_SUFFIX)]
     for name in swaps:
         _complete(files, directory, int(name.partition(".")[0]))
-    for name in files.list_dir(directory) if swaps else names:
-        if name.endswith((SWAP_SUFFIX, CLEANED_SUFFIX)):
-            files.unlink(f"{directory}/{name}")
+    left = [name for name in names if name.endswith((SWAP_SUFFIX, CLEANED_SUFFIX)) and name not in swaps]
+    for name in left:
+        files.unlink(f"{directory}/{name}")
+    return files.list_dir(directory) if swaps or left else names
 
 
 def _complete(files: Files, directory: str, base_offset: int) -> None:

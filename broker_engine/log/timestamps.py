@@ -44,6 +44,22 @@ def first_at_or_after(
     return None
 
 
+def first_from(segments: Iterable[Segment], offset: int, *, end_offset: int, max_bytes: int) -> TimestampOffset | None:
+    """The first record at or after `offset` that a reader would get: compaction leaves gaps, markers are no records."""
+    for segment in segments:
+        if segment.end_offset <= offset:
+            continue
+        for batch in segment.batches_near(offset):
+            if batch.header.next_offset > end_offset:
+                return None
+            if batch.header.last_offset < offset or batch.header.is_control:
+                continue
+            found = _record_in(segment, batch, max_bytes, lambda record: record.offset >= offset)
+            if found is not None:  # else compaction took the batch's last records
+                return found
+    return None
+
+
 def highest(
     segments: Iterable[Segment], *, start_offset: int, end_offset: int, max_bytes: int
 ) -> TimestampOffset | None:

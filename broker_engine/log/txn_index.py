@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _ENTRY = struct.Struct(">hqqqq")
 _VERSION = 0
+_REMEMBERED_MAX = 512
+"""Entries of one segment: readers of committed records ask with every fetch."""
 
 
 class AbortedTransaction(NamedTuple):
@@ -48,12 +50,13 @@ def parse_entries(data: bytes) -> list[AbortedTransaction] | None:
 class TransactionIndex:
     """One segment's file. Made by the first entry, opened on first use."""
 
-    __slots__ = ("_files", "_handle", "_path")
+    __slots__ = ("_files", "_handle", "_path", "_remembered")
 
     def __init__(self, files: Files, path: str) -> None:
         self._files = files
         self._path = path
         self._handle: FileHandle | None = None
+        self._remembered: list[AbortedTransaction] | None = None
 
     @property
     def handle(self) -> FileHandle | None:
@@ -71,8 +74,17 @@ class TransactionIndex:
         if handle.append([data]) != len(data):
             handle.truncate(size_bytes)
             raise OSError(0, "the write was cut short: the disk is full, or failing")
+        self._remembered = None
 
-    def entries(self) -> list[AbortedTransaction]:
+    def entries(self) -> Sequence[AbortedTransaction]:
+        if self._remembered is not None:
+            return self._remembered
+        found = self._read()
+        if len(found) <= _REMEMBERED_MAX:
+            self._remembered = found
+        return found
+
+    def _read(self) -> list[AbortedTransaction]:
         if self._handle is None:
             if not self._files.exists(self._path):
                 return []
@@ -81,7 +93,7 @@ class TransactionIndex:
 
     def replace(self, entries: Sequence[AbortedTransaction]) -> None:
         self.close()
-        self._handle = None
+        self._handle = self._remembered = None
         if entries:
             self._files.write_atomic(self._path, pack_entries(entries), is_durable=True)
         elif self._files.exists(self._path):

@@ -1,4 +1,7 @@
-"""Verifying a sealed segment while the log serves: bits rot after the recovery scan too."""
+"""Verifying a sealed segment while the log serves: bits rot after the recovery scan too.
+
+No CRC covers a batch's offset and its leader epoch: those are held against their neighbours and the epochs' checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,12 @@ from dataclasses import dataclass, field
 
 from broker_engine.log.damage import Hole, find_next_batch
 from broker_engine.log.file_seam import FileHandle
-from broker_engine.log.scan import scan_batches
+from broker_engine.log.scan import ScannedBatch, scan_batches
 from broker_engine.log.segment import Segment
+from broker_engine.records.header import BatchHeader
+
+EpochOf = Callable[[int], int]
+"""The leader epoch of an offset."""
 
 
 def no_pause(_read_bytes: int) -> None:
@@ -22,40 +29,55 @@ class VerifyJob:
     segment: Segment
     handle: FileHandle
     """Pinned when the job was made; `release` unpins it."""
+    epoch_of: EpochOf
     holes: list[Hole] = field(default_factory=list)
     error: OSError | None = None
 
     @classmethod
-    def pinned(cls, segment: Segment) -> VerifyJob:
+    def pinned(cls, segment: Segment, epoch_of: EpochOf) -> VerifyJob:
         segment.handle.pin()
-        return cls(segment, segment.handle)
+        return cls(segment, segment.handle, epoch_of)
 
     def run(self, pace: Callable[[int], None] = no_pause) -> None:
         """`pace` is told the bytes of each batch, and may sleep."""
         try:
-            self.holes = _find_holes(self.handle, self.segment.base_offset, self.segment.end_offset, pace)
+            self.holes = self._find_holes(pace)
         except OSError as error:
             self.error = error
 
     def release(self) -> None:
         self.handle.unpin()
 
-
-def _find_holes(handle: FileHandle, base_offset: int, end_offset: int, pace: Callable[[int], None]) -> list[Hole]:
-    holes: list[Hole] = []
-    position, offset = 0, base_offset
-    while position < handle.size_bytes:
-        for batch in scan_batches(handle, position, verify=True):
-            if batch.header.base_offset < offset or batch.header.next_offset > end_offset:
+    def _find_holes(self, pace: Callable[[int], None]) -> list[Hole]:
+        holes: list[Hole] = []
+        position, offset, handle = 0, self.segment.base_offset, self.handle
+        while position < handle.size_bytes:
+            before = (position, offset)
+            for batch in scan_batches(handle, position, verify=True):
+                if not self._is_next(batch.header, offset):
+                    if before[1] <= batch.header.base_offset < offset:
+                        position, offset = before  # the one before it has an offset that is too high
+                    break
+                before = (position, offset)
+                position, offset = batch.end_position, batch.header.next_offset
+                pace(batch.header.size_bytes)
+            if position == handle.size_bytes:
                 break
-            position, offset = batch.end_position, batch.header.next_offset
-            pace(batch.header.size_bytes)
-        if position == handle.size_bytes:
-            break
-        following = find_next_batch(handle, position, offset)
-        if following is None:
-            holes.append(Hole(offset, end_offset, position, handle.size_bytes))
-            break
-        holes.append(Hole(offset, following.header.base_offset, position, following.position))
-        position, offset = following.position, following.header.base_offset
-    return holes
+            following = self._following(position, offset)
+            if following is None:
+                holes.append(Hole(offset, self.segment.end_offset, position, handle.size_bytes))
+                break
+            holes.append(Hole(offset, following.header.base_offset, position, following.position))
+            position, offset = following.position, following.header.base_offset
+        return holes
+
+    def _following(self, position: int, offset: int) -> ScannedBatch | None:
+        while (found := find_next_batch(self.handle, position, offset)) is not None:
+            if self._is_next(found.header, found.header.base_offset):
+                return found
+            position = found.position
+        return None
+
+    def _is_next(self, header: BatchHeader, offset: int) -> bool:
+        is_inside = offset <= header.base_offset and header.next_offset <= self.segment.end_offset
+        return is_inside and self.epoch_of(header.base_offset) == header.partition_leader_epoch

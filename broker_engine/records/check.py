@@ -27,6 +27,7 @@ from broker_engine.records.header import (
     LOG_OVERHEAD_BYTES,
     MAGIC,
     NO_TIMESTAMP,
+    TRANSACTIONAL_BIT,
     BatchHeader,
     compute_crc,
     parse_header,
@@ -114,7 +115,7 @@ def _plain_header(records: memoryview, produce_version: int, limits: ProduceLimi
         length == size_bytes - LOG_OVERHEAD_BYTES
         and base == 0
         and magic == MAGIC
-        and 0 <= attributes <= Codec.ZSTD
+        and 0 <= attributes & ~TRANSACTIONAL_BIT <= Codec.ZSTD
         and 0 < count == last_delta + 1
         and count * _RECORD_BYTES_MIN <= length - BATCH_LENGTH_MIN
         and earliest_ms <= first_ms <= latest_ms

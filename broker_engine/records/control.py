@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from broker_engine.records.builder import NewRecord, build_batch
 from broker_engine.records.compression import CorruptBatch, TooLarge
 from broker_engine.records.decode import decode_records
 from broker_engine.records.header import BatchHeader
@@ -37,12 +38,24 @@ def marker_record(marker: TxnMarker) -> tuple[bytes, bytes]:
     return _KEY.pack(0, COMMIT if marker.is_commit else ABORT), _VALUE.pack(0, marker.coordinator_epoch)
 
 
+def marker_batch(producer_id: int, producer_epoch: int, marker: TxnMarker, now_ms: int) -> bytes:
+    """The control batch that ends the producer's transaction."""
+    return build_batch(
+        [NewRecord(now_ms, *marker_record(marker))],
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        is_transactional=True,
+        is_control=True,
+    )
+
+
 class LastBatch(NamedTuple):
     """Of a producer that is still known: the batch with its last sequence must stay, were it empty."""
 
     producer_epoch: int
     last_offset: int
-    """-1: of this epoch there is only a marker."""
+    """Of the last one that nothing takes away any more: those behind it stay as well. -1: of this epoch there is only a
+    marker."""
 
 
 class EndedTransaction(NamedTuple):
@@ -61,6 +74,9 @@ class OpenTransactions:
     def __init__(self, first_offsets: Iterable[tuple[int, int]] = ()) -> None:
         """`first_offsets`: (offset, producer id) of what is open already."""
         self._first_offsets = {producer_id: offset for offset, producer_id in sorted(first_offsets)}
+
+    def __bool__(self) -> bool:
+        return bool(self._first_offsets)
 
     @property
     def first_offset(self) -> int | None:

@@ -23,6 +23,8 @@ NO_TIMESTAMP = -1
 SEQUENCE_END = 1 << 31
 """Sequences wrap from 2^31-1 to 0."""
 
+ATTRIBUTES_LOW_BYTE = 22
+"""Where a batch has the bits below."""
 CODEC_MASK = 0x07
 LOG_APPEND_TIME_BIT = 0x08
 TRANSACTIONAL_BIT = 0x10

@@ -48,6 +48,7 @@ def test_a_log_survives_every_crash_of_a_short_life(config: LogConfig) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1_800)
 @POLICIES
 @pytest.mark.parametrize("seed", [11, 12, 13])
 def test_a_log_survives_every_crash_of_a_long_life(config: LogConfig, seed: int) -> None:

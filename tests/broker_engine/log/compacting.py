@@ -21,7 +21,7 @@ def run_compaction(
     """The job, ended; None if nothing was due."""
     job = log.compaction_job(
         limit_offset=log.log_end_offset if limit_offset is None else limit_offset,
-        last_batches=lambda: last_batches or {},
+        last_batches=lambda limit_offset: last_batches or {},
         now_ms=now_ms,
         keys_max=keys_max,
     )

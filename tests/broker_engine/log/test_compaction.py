@@ -154,15 +154,36 @@ def test_tombstones_stay_for_their_retention_time_and_then_go(topic: CompactedTo
     assert topic.pairs() == [(1, "b", "1"), (3, "c", "1"), (4, "d", "1")]
 
 
-def test_a_producers_last_batch_stays_as_an_empty_header(topic: CompactedTopic) -> None:
+def produced(topic: CompactedTopic, count: int) -> ProducerStates:
+    """So many batches of one producer, each with another value of the same key."""
     states = ProducerStates()
-    for sequence in range(3):
+    for sequence in range(count):
         offset = topic.put(("a", str(sequence)), producer_id=7, producer_epoch=2, base_sequence=sequence)
-        batch = topic.fetch(offset)
-        states.record(parse_header(batch), offset, 0)
+        states.record(parse_header(topic.fetch(offset)), offset, 0)
+    return states
+
+
+def test_of_a_producer_whose_last_batches_may_be_lost_the_one_before_them_stays(topic: CompactedTopic) -> None:
+    states = produced(topic, 4)
+    topic.seal()
+    topic.last_batches = states.last_batches(safe_offset=2)
+    topic.compact()
+    assert topic.headers() == [(1, 1, 0), (2, 2, 0), (3, 3, 1)]
+
+
+def test_where_no_batch_that_is_remembered_is_safe_all_of_the_producers_stay(topic: CompactedTopic) -> None:
+    states = produced(topic, 7)
+    topic.seal()
+    topic.last_batches = states.last_batches(safe_offset=1)
+    topic.compact()
+    assert [base_offset for base_offset, _, _ in topic.headers()] == list(range(7))
+
+
+def test_a_producers_last_batch_stays_as_an_empty_header(topic: CompactedTopic) -> None:
+    states = produced(topic, 3)
     topic.put(("a", "other"))
     topic.seal()
-    topic.last_batches = states.last_batches()
+    topic.last_batches = states.last_batches(topic.log.log_end_offset)
     topic.compact()
     assert topic.headers() == [(2, 2, 0), (3, 3, 1)]
     rebuilt = ProducerStates()
@@ -304,13 +325,13 @@ def test_what_kafka_compacted_is_left_byte_for_byte_as_it_is(tmp_path: Path) -> 
     states = ProducerStates()
     for header, marker in log.iter_batches(0):
         states.record(header, header.base_offset, 0, marker)
-    job = run_compaction(log, now_ms=1_794_820_000_000, last_batches=states.last_batches())
+    job = run_compaction(log, now_ms=1_794_820_000_000, last_batches=states.last_batches(log.log_end_offset))
     assert job is not None
     assert not job.has_failed
     assert [bytes(batch) for batch in stored_batches(log)] == before
     long_after_ms = 1_881_216_865_763
     log.clean_end_offset = 0
-    run_compaction(log, now_ms=long_after_ms, last_batches=states.last_batches())
+    run_compaction(log, now_ms=long_after_ms, last_batches=states.last_batches(log.log_end_offset))
     keys = {record.key for batch in stored_batches(log) for record in decode_records(batch, max_bytes=1 << 20)}
     assert b"ck3" not in keys, "the tombstone's time is over"
     assert {b"ck0", b"ck1", b"ck2"} <= keys

@@ -234,7 +234,7 @@ def write_our_log(data: Path, directory: str, topic_id: UUID) -> list[Pair]:
         )
         result = log.append(memoryview(batch), parse_header(batch), leader_epoch=0, log_append_time_ms=None)
         core.on_appended(result, parse_header(batch), clock.now_ms())
-    job = run_compaction(log, now_ms=clock.now_ms(), last_batches=core.producers.last_batches())
+    job = run_compaction(log, now_ms=clock.now_ms(), last_batches=core.producers.last_batches(log.log_end_offset))
     assert job is not None
     assert job.written_bytes < job.read_bytes
     flush = log.flush_job()
