@@ -42,6 +42,7 @@ _TURN_BYTES_MAX = 4 * 1024 * 1024  # then other connections get their turn
 LISTEN_BACKLOG_DEFAULT = 1024
 
 # One buffer serves all streams of a process: on_bytes runs to its end before the next recv, and nobody keeps the view.
+# Large frames have a room of their own (`read_into`).
 _receive_buffer = memoryview(bytearray(_RECEIVE_BUFFER_BYTES))
 
 
@@ -60,6 +61,7 @@ class SocketStream:
         self._is_warming = False  # a thread reads the range at the head into the page cache
         self._has_waited = False  # since the last time that everything had left
         self._is_closing = self._is_closed = False
+        self._room: memoryview | None = None
         self._on_bytes: OnBytes | None = None
         self._on_close: OnClose | None = None
         self._on_drained: OnDrained | None = None
@@ -116,9 +118,13 @@ class SocketStream:
     def abort(self) -> None:
         self._finish(None)
 
+    def read_into(self, room: memoryview) -> None:
+        self._room = room
+
     def _read(self) -> None:
+        buffer = self._room or _receive_buffer
         try:
-            size = self._socket.recv_into(_receive_buffer)
+            size = self._socket.recv_into(buffer)
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
@@ -129,8 +135,10 @@ class SocketStream:
             return
         self._counters.recv_calls += 1
         self._counters.bytes_in += size
+        if buffer is self._room:
+            self._room = buffer[size:] if size < len(buffer) else None
         assert self._on_bytes is not None
-        self._on_bytes(_receive_buffer[:size])
+        self._on_bytes(buffer[:size])
 
     def _write(self) -> None:
         """Write until nothing waits, the socket is full, or this turn is used up."""

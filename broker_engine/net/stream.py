@@ -97,6 +97,10 @@ class Stream(Protocol):
 
     def resume(self) -> None: ...
 
+    def read_into(self, room: memoryview) -> None:
+        """Receive the next bytes there, until it is full; `on_bytes` gets views of it. A stream may not heed this."""
+        ...
+
     def close(self) -> None:
         """Stop reading, write what waits, then close."""
         ...

@@ -92,6 +92,9 @@ class TlsStream:
         if not self.is_closed:
             self._inner.resume()
 
+    def read_into(self, room: memoryview) -> None:
+        """Not heeded: what arrives is decrypted first, into buffers of its own."""
+
     def close(self) -> None:
         if self.is_closed:
             return

@@ -61,7 +61,7 @@ class _Slot:
 
     reserved_bytes: int
     outcome: Outcome | None = None
-    task: asyncio.Future[Outcome] | None = None
+    task: asyncio.Future[Outcome | Later] | None = None
 
 
 class Connection:
@@ -186,9 +186,13 @@ class Connection:
         if announced is None or announced <= SMALL_FRAME_BYTES or self._reserved_bytes:
             return
         if self._budget.take(announced, self._on_budget):
-            self._reserved_bytes = announced
+            self._reserve(announced)
         else:
             self._is_waiting_for_budget = True
+
+    def _reserve(self, announced_bytes: int) -> None:
+        self._reserved_bytes = announced_bytes
+        self.stream.read_into(self._framer.make_room())
 
     def _on_budget(self) -> None:
         self._is_waiting_for_budget = False
@@ -197,7 +201,7 @@ class Connection:
         if self._is_gone:
             self._budget.give_back(announced)
             return
-        self._reserved_bytes = announced
+        self._reserve(announced)
         self._last_read_ms = self._clock.monotonic_ms()  # it was us who did not read
         self._pump()
 
@@ -219,10 +223,14 @@ class Connection:
         slot = _Slot(self._reserved_bytes)
         self._reserved_bytes = 0
         self._slots.append(slot)
+        self._settle_or_wait(slot, result)
+
+    def _settle_or_wait(self, slot: _Slot, result: Outcome | Later) -> None:
         if isinstance(result, Outcome):
             self._settle(slot, result)
             return
         if result.is_next_allowed:
+            self._let_next_begin(slot)
             self._give_back(slot)  # its records are in the log already
         else:
             self._exclusive = slot
@@ -230,21 +238,24 @@ class Connection:
         slot.task = task if result.is_cancelled_with_connection else None
         task.add_done_callback(lambda done: self._on_done(slot, done))
 
-    def _on_done(self, slot: _Slot, done: asyncio.Future[Outcome]) -> None:
+    def _on_done(self, slot: _Slot, done: asyncio.Future[Outcome | Later]) -> None:
+        result: Outcome | Later = HANG_UP
         if done.cancelled():
-            outcome = HANG_UP
+            pass
         elif (error := done.exception()) is not None:
             log.error("a request of %s failed", self.stream.peer, exc_info=error)
-            outcome = HANG_UP
         else:
-            outcome = done.result()
-        self._settle(slot, outcome)
+            result = done.result()
+        self._settle_or_wait(slot, result)
         self._pump()
+
+    def _let_next_begin(self, slot: _Slot) -> None:
+        if slot is self._exclusive:
+            self._exclusive = None
 
     def _settle(self, slot: _Slot, outcome: Outcome) -> None:
         slot.outcome = outcome
-        if slot is self._exclusive:
-            self._exclusive = None
+        self._let_next_begin(slot)
         self._give_back(slot)
         if outcome.is_last:
             self._is_ending = True

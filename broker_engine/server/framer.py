@@ -1,6 +1,7 @@
 """Bytes to frames: an int32 length, then that many bytes. Pure; keeps what arrived until somebody wants the next frame.
 
-A frame is handed out as a view of the bytes as they were received: no copy is made of it, however large it is.
+A frame is handed out as a view of the bytes as they were received: no copy is made of it, however large it is. For one
+that comes in many pieces `make_room` sets a buffer of its size aside, and a stream may receive right into it.
 """
 
 from __future__ import annotations
@@ -18,22 +19,44 @@ class FrameRefused(Exception):  # noqa: N818 - reads as what it is
 class Framer:
     def __init__(self) -> None:
         self._buffer = bytearray()
-        self._start = 0
+        self._start = self._end = 0  # what arrived and was not handed out; behind it is room
         self._is_lent = False  # somebody holds a view of the buffer: it must not grow any more
 
     @property
     def buffered_bytes(self) -> int:
-        return len(self._buffer) - self._start
+        return self._end - self._start
 
     @property
     def is_inside_frame(self) -> bool:
-        return self.buffered_bytes > 0
+        return self._end > self._start
 
     def feed(self, data: memoryview) -> None:
-        if self._is_lent or self._start == len(self._buffer):
-            self._buffer = self._buffer[self._start :]
+        end = self._end + len(data)
+        if data.obj is not self._buffer:
+            if end > len(self._buffer):
+                self._grow(data)
+                return
+            self._buffer[self._end : end] = data
+        self._end = end
+
+    def _grow(self, data: memoryview) -> None:
+        if self._is_lent or self._start == self._end or self._end < len(self._buffer):
+            self._buffer = self._buffer[self._start : self._end]
             self._start, self._is_lent = 0, False
         self._buffer += data
+        self._end = len(self._buffer)
+
+    def make_room(self) -> memoryview:
+        """For the rest of the frame that was announced, and no byte more. What is received there is to be fed, too."""
+        announced = self.announced_bytes()
+        assert announced is not None
+        size_bytes = _LENGTH_BYTES + announced
+        if self._start or self._is_lent or len(self._buffer) != size_bytes:
+            buffer = bytearray(size_bytes)
+            self._end -= self._start
+            buffer[: self._end] = memoryview(self._buffer)[self._start : self._start + self._end]
+            self._buffer, self._start, self._is_lent = buffer, 0, False
+        return memoryview(self._buffer)[self._end :]
 
     def announced_bytes(self) -> int | None:
         """The length of the frame that comes next, once its four bytes are there."""
@@ -44,13 +67,13 @@ class Framer:
     def next_frame(self, frame_bytes_max: int) -> memoryview | None:
         """The next whole frame, or None while it is not there. FrameRefused as soon as its length is known as bad."""
         buffer, begin = self._buffer, self._start + _LENGTH_BYTES
-        if len(buffer) < begin:
+        if self._end < begin:
             return None
         (length,) = _LENGTH.unpack_from(buffer, self._start)
         if not 0 < length <= frame_bytes_max:
             raise FrameRefused(f"a frame of {length} bytes; allowed are 1 to {frame_bytes_max}")
         end = begin + length
-        if len(buffer) < end:
+        if self._end < end:
             return None
         self._start = end
         self._is_lent = True

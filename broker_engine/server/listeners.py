@@ -37,14 +37,17 @@ class ListenerSpec:
 
 
 def make_specs(config: BrokerConfig) -> tuple[ListenerSpec, ...]:
-    """All listeners of this broker, the controller's last. ConfigError where one would be an open door."""
+    """All listeners of this node, the controller's last. ConfigError where one would be an open door.
+
+    Without the role of a broker there is none for clients: nobody would ever answer there.
+    """
     advertised = {endpoint.name: endpoint for endpoint in config.advertised_endpoints}
     names = [endpoint.name for endpoint in config.endpoints]
     _check_known(advertised, names, "advertised.listeners")
     _check_known(config.listener_tenants, names, "listener.name.NAME.tenant")
     if CONTROLLER_NAME in names:
         raise ConfigError(f'"{CONTROLLER_NAME}" is the listener of --quorum: choose another name')
-    specs = [_make_spec(endpoint, config, advertised) for endpoint in config.endpoints]
+    specs = [_make_spec(endpoint, config, advertised) for endpoint in config.endpoints if config.is_broker]
     voters = parse_voters(config.controller_quorum_voters)
     if voters:
         specs.append(_controller_spec(voters, config))

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from broker_engine.errors import BrokerError, ErrorCode
-from broker_engine.handlers.api import AnyApi, Call, Reply, Scope
+from broker_engine.handlers.api import AnyApi, Call, Held, Reply, Scope
 from broker_engine.metadata.image import CredentialImage
 from broker_engine.net.stream import part_size_bytes
 from broker_engine.security.principal import Principal, anonymous
@@ -138,6 +138,8 @@ class Session:
             return self._failed(api, header, request, error)
         if isinstance(answer, Message | Reply):
             return self._to_outcome(header, answer)
+        if isinstance(answer, Held):
+            return Later(self._await_held(api, header, request, answer))
         return Later(
             self._await(api, header, request, answer),
             is_next_allowed=api.is_next_allowed,
@@ -167,6 +169,17 @@ class Session:
             return self._to_outcome(header, await answer)
         except Exception as error:
             return self._failed(api, header, request, error)
+
+    async def _await_held(
+        self, api: AnyApi, header: RequestHeader, request: Message, held: Held[Any]
+    ) -> Outcome | Later:
+        try:
+            answer = await held.answer
+            if isinstance(answer, Message | Reply):
+                return self._to_outcome(header, answer)
+        except Exception as error:
+            return self._failed(api, header, request, error)
+        return Later(self._await(api, header, request, answer), is_next_allowed=api.is_next_allowed)
 
     def _failed(self, api: AnyApi, header: RequestHeader, request: Message, error: Exception) -> Outcome:
         if not isinstance(error, BrokerError):

@@ -17,8 +17,8 @@ from tests.broker_engine.server.test_framer import framed
 
 
 class Echo:
-    """Answers what the request says: `wait` until released, `ack` alike but lets others begin, `bye`, `mute`, else
-    itself.
+    """Answers what the request says: `wait` until released, `ack` alike but lets others begin, `hold` until let go and
+    then as `ack`, `bye`, `mute`, else itself.
     """
 
     def __init__(self) -> None:
@@ -27,6 +27,7 @@ class Echo:
         self.is_welcome = True
         self.begun: list[bytes] = []
         self.release = asyncio.Event()
+        self.let_go = asyncio.Event()
 
     def on_frame(self, frame: memoryview) -> Outcome | Later:
         body = bytes(frame)
@@ -34,9 +35,15 @@ class Echo:
         if body.startswith((b"wait", b"ack")):
             is_ack = body.startswith(b"ack")
             return Later(self._wait(body), is_next_allowed=is_ack, is_cancelled_with_connection=not is_ack)
+        if body.startswith(b"hold"):
+            return Later(self._hold(body))
         if body == b"bye":
             return HANG_UP
         return NO_ANSWER if body == b"mute" else Outcome([framed(body)])
+
+    async def _hold(self, body: bytes) -> Later:
+        await self.let_go.wait()
+        return Later(self._wait(body), is_next_allowed=True)
 
     async def _wait(self, body: bytes) -> Outcome:
         await self.release.wait()
@@ -109,6 +116,18 @@ async def test_an_acknowledgement_lets_the_next_begin_but_answers_first(make: Ca
     assert client.received == b""
     running.handler.release.set()
     await until(lambda: client.received == framed(b"ack-1", b"ack-2", b"next"))
+
+
+async def test_a_request_may_hold_up_the_next_one_for_a_part_of_its_time(make: Callable[..., Running]) -> None:
+    running = make()
+    client = await running.connect()
+    client.stream.send([framed(b"hold"), framed(b"second")])
+    await until(lambda: running.handler.begun == [b"hold"])
+    running.handler.let_go.set()
+    await until(lambda: running.handler.begun == [b"hold", b"second"])
+    assert client.received == b""
+    running.handler.release.set()
+    await until(lambda: client.received == framed(b"hold") + framed(b"second"))
 
 
 async def test_at_most_16_requests_are_in_flight(make: Callable[..., Running]) -> None:

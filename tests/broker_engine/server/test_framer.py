@@ -27,6 +27,32 @@ def test_frames_come_out_whole_and_in_order_however_they_are_cut(bodies: list[by
     assert not framer.is_inside_frame
 
 
+@given(
+    st.lists(st.binary(min_size=1, max_size=50), max_size=10),
+    st.lists(st.tuples(st.integers(1, 40), st.booleans()), max_size=40),
+)
+def test_frames_received_right_into_their_room_are_the_same(bodies: list[bytes], cuts: list[tuple[int, bool]]) -> None:
+    framer, got, data = Framer(), [], memoryview(framed(*bodies))
+    for size, is_in_room in [*cuts, (len(data), False)]:
+        piece = data[:size]
+        if is_in_room and framer.announced_bytes() is not None:
+            room = framer.make_room()
+            piece = room[: len(data[: min(size, len(room))])]
+            piece[:] = data[: len(piece)]
+        framer.feed(piece)
+        data = data[len(piece) :]
+        while (frame := framer.next_frame(LIMIT)) is not None:
+            got.append(frame)
+    assert [bytes(frame) for frame in got] == bodies
+    assert not framer.is_inside_frame
+
+
+def test_room_ends_with_the_frame_that_was_announced() -> None:
+    framer = Framer()
+    framer.feed(memoryview(framed(b"0123456789")[:7]))
+    assert len(framer.make_room()) == 7
+
+
 @pytest.mark.parametrize("length", [-1, 0, LIMIT + 1, 2**31 - 1, -(2**31)])
 def test_a_bad_length_is_refused_before_its_body_comes(length: int) -> None:
     framer = Framer()

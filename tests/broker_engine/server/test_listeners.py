@@ -36,6 +36,12 @@ def test_the_own_entry_of_the_quorum_is_the_controller_listener() -> None:
     assert controller.endpoint.port == 8
 
 
+def test_a_node_that_only_votes_has_no_door_for_clients() -> None:
+    settings = {"node.id": "2", "controller.quorum.voters": "2@127.0.0.1:8", "process.roles": "controller"}
+    only = make_specs(BrokerConfig.load({}, {"listeners": "127.0.0.1:9", **settings}))
+    assert [spec.is_controller for spec in only] == [True]
+
+
 @pytest.mark.parametrize(
     ("listeners", "settings", "message"),
     [
