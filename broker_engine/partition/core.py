@@ -2,7 +2,7 @@
 
 The shell calls decide_produce, log.append and on_appended without awaiting in between; flushes report by on_flushed,
 followers' fetches by on_follower_fetch, the controller by on_isr_answer and on_metadata. Times are of the monotonic
-clock, but for those of producers. Numbers in comments are the rules of reliability.md section 2.
+clock. Numbers in comments are the rules of reliability.md section 2.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from broker_engine.partition.effects import (
     FailAcks,
     IsrProposal,
     NeedFlush,
+    NoteAborted,
     ProduceDecision,
     ProposeIsr,
 )
@@ -29,6 +30,8 @@ from broker_engine.partition.followers import Follower
 from broker_engine.partition.producers import PRODUCERS_MAX_DEFAULT, ProducerStates
 from broker_engine.partition.refusals import Refusals
 from broker_engine.partition.replica import AckDurability, PartitionSettings, ReplicaCore
+from broker_engine.partition.verification import Guard
+from broker_engine.records.control import TxnMarker
 from broker_engine.records.header import NO_TIMESTAMP, BatchHeader
 
 __all__ = [
@@ -40,6 +43,7 @@ __all__ = [
     "FailAcks",
     "IsrProposal",
     "NeedFlush",
+    "NoteAborted",
     "PartitionCore",
     "PartitionSettings",
     "PartitionState",
@@ -48,6 +52,7 @@ __all__ = [
 ]
 
 ACKS_ALL = -1
+_REFUSED_MS_MIN, _REFUSED_MS_MAX = 10, 2_000
 IsEligible = Callable[[int, int], bool]
 """(broker id, broker epoch): is this life of the broker registered, unfenced and not shutting down?"""
 
@@ -107,6 +112,7 @@ class PartitionCore(ReplicaCore):
         settings: PartitionSettings | None = None,
         producers: ProducerStates | None = None,
         producers_max: int = PRODUCERS_MAX_DEFAULT,
+        refusals: Refusals | None = None,
         is_eligible: IsEligible = lambda broker_id, broker_epoch: True,
         now_ms: int = 0,
     ) -> None:
@@ -123,6 +129,7 @@ class PartitionCore(ReplicaCore):
             settings=settings,
             producers=producers,
             producers_max=producers_max,
+            refusals=refusals,
         )
         self.epoch_start_offset = log_end_offset
         self.proposal: IsrProposal | None = None
@@ -130,7 +137,9 @@ class PartitionCore(ReplicaCore):
         self._node_id = replicas[0] if node_id is None else node_id
         self._is_eligible = is_eligible
         self._latest_ms = now_ms
-        self._refusals = Refusals()
+        self._refused_count = 0
+        """Proposals in a row that the controller would not carry out: the next one waits longer each time."""
+        self._propose_at_ms = now_ms
         self._followers: dict[int, Follower] = {}
         self._note_replicas(now_ms)
         self._advance()
@@ -144,38 +153,59 @@ class PartitionCore(ReplicaCore):
 
     # --- produce
 
-    def decide_produce(self, header: BatchHeader, acks: int, now_ms: int) -> ProduceDecision:
+    def decide_produce(
+        self, header: BatchHeader, acks: int, now_ms: int, guard: Guard | None = None
+    ) -> ProduceDecision:
         """What to do with a checked batch. BrokerError refuses it; only the refusal itself is remembered."""
         if acks == ACKS_ALL and not self._has_enough_replicas:
-            self._refusals.note(header, now_ms)
+            self.refusals.note(header, ErrorCode.NOT_ENOUGH_REPLICAS, now_ms)
             raise self._too_few_replicas()
         self.producers.expire(now_ms)
         try:
-            earlier = self.producers.check(header)
+            earlier = self.producers.check(header, guard)
         except BrokerError as error:
-            is_gap = error.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-            if is_gap and acks == ACKS_ALL and self._refusals.explain(header, now_ms):
-                raise self._too_few_replicas() from error
+            if error.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+                self._check_refused_before(header, now_ms)
             raise
         if earlier is None:
+            if self.refusals and self.producers.find(header.producer_id) is None:
+                self._check_refused_before(header, now_ms)  # of an unknown producer any sequence would be the first
             return APPEND
         return Duplicate(earlier.base_offset, earlier.last_offset, earlier.timestamp)
 
+    def _check_refused_before(self, header: BatchHeader, now_ms: int) -> None:
+        code = self.refusals.explain(header, now_ms)
+        if code is not None:
+            raise BrokerError(code, "the batch before this one was refused")
+
+    def check_coordinated(self, header: BatchHeader, guard: Guard | None) -> None:
+        """May a coordinator append this batch in a producer's transaction? BrokerError where not."""
+        if not self._has_enough_replicas:
+            raise self._too_few_replicas()
+        self.producers.check_coordinated(header, guard)
+
+    def check_marker(self, producer_id: int, producer_epoch: int, marker: TxnMarker, transaction_version: int) -> None:
+        """May a marker be appended? BrokerError where not."""
+        if not self._has_enough_replicas:
+            raise self._too_few_replicas()
+        self.producers.check_marker(producer_id, producer_epoch, marker, transaction_version)
+
     def _too_few_replicas(self) -> BrokerError:
-        needed = self.settings.min_insync_replicas
-        text = f"{len(self.isr)} replicas in sync, min.insync.replicas is {needed}"
+        text = f"{len(self.isr)} replicas in sync, {self._needed_replicas} are needed (min.insync.replicas)"
         return BrokerError(ErrorCode.NOT_ENOUGH_REPLICAS, text)
 
-    def on_appended(self, result: Appended, header: BatchHeader, now_ms: int) -> list[Effect]:
+    def on_appended(
+        self, result: Appended, header: BatchHeader, now_ms: int, marker: TxnMarker | None = None
+    ) -> list[Effect]:
         assert result.base_offset == self.log_end_offset, "appended where the log ended"
         self.log_end_offset = result.last_offset + 1
         if result.log_append_time_ms != NO_TIMESTAMP:
             header = header._replace(max_timestamp=result.log_append_time_ms)
-        self.producers.record(header, result.base_offset, now_ms)
-        self._refusals.forget(header.producer_id)
-        if self.settings.ack_durability is AckDurability.FSYNC:
-            return [NEED_FLUSH]
-        return self._advance()
+        ended = self.producers.record(header, result.base_offset, now_ms, marker)
+        self.refusals.forget(header.producer_id)
+        is_fsync = self.settings.ack_durability is AckDurability.FSYNC
+        effects: list[Effect] = [NEED_FLUSH] if is_fsync else self._advance()
+        return [NoteAborted(ended), *effects] if ended is not None and ended.is_aborted else effects
 
     def on_flushed(self, durable_end_offset: int) -> list[Effect]:
         self._note_flushed(durable_end_offset)
@@ -252,6 +282,7 @@ class PartitionCore(ReplicaCore):
         """(16)"""
         return (
             self.proposal is None
+            and self._latest_ms >= self._propose_at_ms
             and self._has_caught_up(follower)
             and self._is_eligible(replica, follower.broker_epoch)
         )
@@ -280,10 +311,17 @@ class PartitionCore(ReplicaCore):
             return []  # metadata was faster
         if code is ErrorCode.NONE or code in _REFUSED_FOR_GOOD:
             self.proposal = None
-            return self._accept(isr, partition_epoch) if code is ErrorCode.NONE else self._advance()
+            return self._accept(isr, partition_epoch) if code is ErrorCode.NONE else self._on_refused()
         if code in _NEWS_UNDER_WAY:
             return []  # until then it counts as carried out, whether it was or not
         return [ProposeIsr(proposal)]
+
+    def _on_refused(self) -> list[Effect]:
+        """Once may be chance: it is proposed again at once. Then who may not join is left alone for a while."""
+        if self._refused_count:
+            self._propose_at_ms = self._latest_ms + min(_REFUSED_MS_MAX, _REFUSED_MS_MIN << min(self._refused_count, 9))
+        self._refused_count += 1
+        return self._advance()
 
     def on_metadata(self, state: PartitionState) -> list[Effect]:
         """The partition as a newer image shows it, in the same leader epoch."""
@@ -304,6 +342,7 @@ class PartitionCore(ReplicaCore):
                     follower.caught_up_ms = max(follower.caught_up_ms, self._latest_ms)
             self.isr = isr
             self.proposal = None  # made on top of an older one: it was carried out, or is refused
+            self._refused_count, self._propose_at_ms = 0, self._latest_ms
         return [*self._advance(), *self._fail_acks_below_min(), *self.admit()]
 
     def _fail_acks_below_min(self) -> list[Effect]:
@@ -320,7 +359,12 @@ class PartitionCore(ReplicaCore):
 
     @property
     def _has_enough_replicas(self) -> bool:
-        return len(self.isr) >= self.settings.min_insync_replicas
+        return len(self.isr) >= self._needed_replicas
+
+    @property
+    def _needed_replicas(self) -> int:
+        """Never more than there are: so counts the controller, and so does Kafka (its effective min ISR)."""
+        return min(self.settings.min_insync_replicas, len(self.replicas))
 
     def _advance(self) -> list[Effect]:
         """(14)"""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from broker_engine.errors import ErrorCode
+from broker_engine.records.control import EndedTransaction
 
 NO_BROKER_EPOCH = -1
 
@@ -37,6 +38,13 @@ class NeedFlush:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteAborted:
+    """The marker that was just appended aborted a transaction: into the log's index of them, before anybody reads."""
+
+    transaction: EndedTransaction
+
+
+@dataclass(frozen=True, slots=True)
 class FailAcks:
     """Whoever waits for acks=-1 is told that what it appended may never be committed."""
 
@@ -61,7 +69,7 @@ class ProposeIsr:
     proposal: IsrProposal
 
 
-Effect = AdvanceHighWatermark | NeedFlush | FailAcks | ProposeIsr
+Effect = AdvanceHighWatermark | NeedFlush | NoteAborted | FailAcks | ProposeIsr
 ProduceDecision = Append | Duplicate
 
 APPEND = Append()

@@ -25,6 +25,7 @@ class FollowerCore(ReplicaCore):
             assert header.base_offset >= self.log_end_offset, "appended behind what was there"
             self.log_end_offset = header.next_offset
             if header.has_producer_id:
+                self.refusals.forget(header.producer_id)
                 ended = self.producers.record(header, header.base_offset, now_ms, marker)
                 if ended is not None and ended.is_aborted:
                     aborted.append(ended)
@@ -68,6 +69,7 @@ class FollowerCore(ReplicaCore):
         self.durable_end_offset = max(self.durable_end_offset, log_start_offset)
         self.high_watermark = max(log_start_offset, min(self.high_watermark, log_end_offset))
         self.producers = producers
+        self.producers.on_high_watermark(self.high_watermark)
 
 
 __all__ = ["FollowerCore", "PartitionSettings"]

@@ -1,25 +1,29 @@
 """What idempotent producers did last on one partition: each sequence is appended once, a resend answers its offset.
 
-Rules by Kafka 4.3.1 (protocol text 2.6). Bounded: five batches per producer, idle producers are forgotten after a day,
-and beyond a number of them the one idle longest goes. A forgotten producer may go on with any sequence, as in Kafka.
+Rules by Kafka 4.3.1 (protocol text 2.6 and 2.7). Bounded: five batches per producer, idle producers are forgotten after
+a day, and beyond a number of them the one idle longest goes. A forgotten producer may go on with any sequence, as in
+Kafka. Transactions that are open, or whose marker is not committed yet, hold the last stable offset back.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import ItemsView, Iterable, Iterator
 from typing import NamedTuple
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.partition.producer_snapshot import ProducerEntry
+from broker_engine.partition.verification import Guard, Verifications
 from broker_engine.records.control import EndedTransaction, LastBatch, OpenTransactions, TxnMarker
-from broker_engine.records.header import NO_SEQUENCE, NO_TIMESTAMP, SEQUENCE_END, BatchHeader
+from broker_engine.records.header import NO_SEQUENCE, NO_TIMESTAMP, SEQUENCE_END, TRANSACTIONAL_BIT, BatchHeader
 
 REMEMBERED_BATCHES = 5
 EXPIRATION_MS_DEFAULT = 24 * 3600 * 1000
 PRODUCERS_MAX_DEFAULT = 20_000
 NO_COORDINATOR_EPOCH = -1
 NO_OFFSET = -1
+EPOCH_RAISING_VERSION = 2
+"""From this version of transactions on every marker raises the producer's epoch."""
 
 
 class BatchMetadata(NamedTuple):
@@ -48,16 +52,41 @@ class Producer:
     def next_sequence(self) -> int:
         return (self.last_sequence + 1) % SEQUENCE_END
 
+    def last_offset_below(self, safe_offset: int) -> int:
+        """NO_OFFSET where there are no batches; 0, which is below all, where none that is remembered is safe."""
+        if not self.batches:
+            return NO_OFFSET
+        safe = (batch.last_offset for batch in reversed(self.batches) if batch.last_offset < safe_offset)
+        return next(safe, 0)
+
+    def find(self, header: BatchHeader) -> BatchMetadata | None:
+        """The batch that this one is a resend of."""
+        if header.producer_epoch != self.epoch:
+            return None
+        first, last = header.base_sequence, header.last_sequence
+        for batch in self.batches:
+            if batch.first_sequence == first and batch.last_sequence == last:
+                return batch
+        return None
+
 
 class ProducerStates:
     def __init__(
-        self, *, expiration_ms: int = EXPIRATION_MS_DEFAULT, producers_max: int = PRODUCERS_MAX_DEFAULT
+        self,
+        *,
+        expiration_ms: int = EXPIRATION_MS_DEFAULT,
+        producers_max: int = PRODUCERS_MAX_DEFAULT,
+        high_watermark: int = 0,
     ) -> None:
         self.expiration_ms = expiration_ms
         self._producers_max = producers_max
         self._producers: OrderedDict[int, Producer] = OrderedDict()
         """Longest idle first."""
         self.transactions = OpenTransactions()
+        self.verifications = Verifications()
+        self._high_watermark = high_watermark
+        self._unsettled: deque[EndedTransaction] = deque()
+        """Ended, but their markers are not committed yet: as many as markers wait for their acknowledgement."""
 
     def __len__(self) -> int:
         return len(self._producers)
@@ -65,17 +94,90 @@ class ProducerStates:
     def find(self, producer_id: int) -> Producer | None:
         return self._producers.get(producer_id)
 
-    def check(self, header: BatchHeader) -> BatchMetadata | None:
+    def items(self) -> ItemsView[int, Producer]:
+        return self._producers.items()
+
+    def check(self, header: BatchHeader, guard: Guard | None = None) -> BatchMetadata | None:
         """None if the batch may be appended; the earlier batch if this one is a resend of it; else BrokerError."""
         if not header.has_producer_id:
+            if header.attributes & TRANSACTIONAL_BIT:
+                raise BrokerError(ErrorCode.INVALID_RECORD, "a transactional batch without a producer id")
             return None
         producer = self._producers.get(header.producer_id)
-        if producer is None:
-            return None
-        if header.producer_epoch == producer.epoch:
-            return _check_sequence(producer, header)
-        _check_new_epoch(producer, header)
+        if header.attributes & TRANSACTIONAL_BIT or self.transactions:
+            return self._check_with_transaction(header, producer, guard)
+        return None if producer is None else _check_order(producer, header)
+
+    def _check_with_transaction(
+        self, header: BatchHeader, producer: Producer | None, guard: Guard | None
+    ) -> BatchMetadata | None:
+        earlier = None if producer is None else producer.find(header)
+        if earlier is not None:
+            return earlier
+        if header.is_transactional and not self.is_open(header.producer_id, header.producer_epoch):
+            self.verifications.check(header, guard)
+            if producer is None and guard is not None and guard.is_adding and header.base_sequence != 0:
+                raise _out_of_order(header, 0)
+        if producer is not None:
+            _check_order(producer, header)
+        if not header.is_transactional and self.transactions.first_offset_of(header.producer_id) is not None:
+            text = f"producer {header.producer_id} has an open transaction, and the batch is not part of it"
+            raise BrokerError(ErrorCode.INVALID_TXN_STATE, text)
         return None
+
+    def check_coordinated(self, header: BatchHeader, guard: Guard | None) -> None:
+        """As `check`, for what a coordinator writes in a producer's name: without sequences."""
+        producer = self._producers.get(header.producer_id)
+        if not self.is_open(header.producer_id, header.producer_epoch):
+            self.verifications.check(header, guard)
+        if producer is not None:
+            _check_epoch(producer, header.producer_id, header.producer_epoch)
+
+    def check_marker(self, producer_id: int, producer_epoch: int, marker: TxnMarker, transaction_version: int) -> None:
+        """BrokerError 47 or 52 where an earlier coordinator, or an earlier transaction, speaks."""
+        producer = self._producers.get(producer_id)
+        if producer is None:
+            return
+        _check_epoch(producer, producer_id, producer_epoch)
+        is_open = self.transactions.first_offset_of(producer_id) is not None
+        if transaction_version >= EPOCH_RAISING_VERSION and producer_epoch == producer.epoch and is_open:
+            text = f"the marker's epoch {producer_epoch} is that of the open transaction, not above it"
+            raise BrokerError(ErrorCode.INVALID_PRODUCER_EPOCH, text)
+        if marker.coordinator_epoch < producer.coordinator_epoch:
+            text = f"coordinator epoch {marker.coordinator_epoch}, known is {producer.coordinator_epoch}"
+            raise BrokerError(ErrorCode.TRANSACTION_COORDINATOR_FENCED, text)
+
+    def is_open(self, producer_id: int, producer_epoch: int) -> bool:
+        """Has this life of the producer a transaction here that began?"""
+        producer = self._producers.get(producer_id)
+        return (
+            producer is not None
+            and producer.epoch == producer_epoch
+            and self.transactions.first_offset_of(producer_id) is not None
+        )
+
+    def begin_verification(self, header: BatchHeader, *, is_adding: bool) -> Guard | None:
+        """None where the batch needs no word of the coordinator's: its transaction is open, or it is a resend."""
+        producer = self._producers.get(header.producer_id)
+        is_resend = producer is not None and producer.find(header) is not None
+        if is_resend or self.is_open(header.producer_id, header.producer_epoch):
+            return None
+        return self.verifications.begin(header, is_adding=is_adding)
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """Where the oldest transaction began that is open, or whose marker is not committed."""
+        first_offset = self.transactions.first_offset
+        if not self._unsettled:
+            return first_offset
+        oldest = min(ended.first_offset for ended in self._unsettled)
+        return oldest if first_offset is None else min(oldest, first_offset)
+
+    def on_high_watermark(self, high_watermark: int) -> None:
+        """Markers below it are committed."""
+        self._high_watermark = high_watermark
+        while self._unsettled and self._unsettled[0].last_offset < high_watermark:
+            self._unsettled.popleft()
 
     def record(
         self, header: BatchHeader, base_offset: int, now_ms: int, marker: TxnMarker | None = None
@@ -101,7 +203,16 @@ class ProducerStates:
             self._drop_longest_idle()
         if marker is not None:
             producer.coordinator_epoch = marker.coordinator_epoch
-        return self.transactions.observe(header, base_offset, marker) if header.is_transactional else None
+        return self._record_transaction(header, base_offset, marker) if header.is_transactional else None
+
+    def _record_transaction(
+        self, header: BatchHeader, base_offset: int, marker: TxnMarker | None
+    ) -> EndedTransaction | None:
+        self.verifications.forget(header.producer_id)
+        ended = self.transactions.observe(header, base_offset, marker)
+        if ended is not None and ended.last_offset >= self._high_watermark:
+            self._unsettled.append(ended)
+        return ended
 
     def _producer_of(self, header: BatchHeader) -> Producer:
         known = self._producers.get(header.producer_id)
@@ -118,16 +229,19 @@ class ProducerStates:
             first_offset = self.transactions.first_offset_of(producer_id)
             yield from _entries_of(producer_id, producer, NO_OFFSET if first_offset is None else first_offset)
 
-    def last_batches(self) -> dict[int, LastBatch]:
-        """What compaction must leave of every producer."""
+    def last_batches(self, safe_offset: int) -> dict[int, LastBatch]:
+        """What compaction must leave of every producer. From `safe_offset` on, a crash or another leader may take away
+        what is there: what was last before it will be last again then.
+        """
         return {
-            producer_id: LastBatch(producer.epoch, producer.batches[-1].last_offset if producer.batches else NO_OFFSET)
+            producer_id: LastBatch(producer.epoch, producer.last_offset_below(safe_offset))
             for producer_id, producer in self._producers.items()
         }
 
     def restore(self, entries: Iterable[ProducerEntry], now_ms: int) -> None:
         """Know what the entries say and nothing else. All count as seen now: batch times are the clients' word."""
         self._producers.clear()
+        self._unsettled.clear()
         opened = {}
         for entry in entries:
             producer = self._producers.get(entry.producer_id)
@@ -192,27 +306,26 @@ def _restore_batch(producer: Producer, entry: ProducerEntry) -> None:
     )
 
 
-def _check_sequence(producer: Producer, header: BatchHeader) -> BatchMetadata | None:
-    first, last = header.base_sequence, header.last_sequence
-    if first == producer.next_sequence:
-        return None
-    for batch in producer.batches:
-        if batch.first_sequence == first and batch.last_sequence == last:
-            return batch
-    raise BrokerError(
-        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        f"producer {header.producer_id} sent sequence {first}, expected {producer.next_sequence}",
-    )
-
-
-def _check_new_epoch(producer: Producer, header: BatchHeader) -> None:
-    if header.producer_epoch < producer.epoch:
-        raise BrokerError(
-            ErrorCode.INVALID_PRODUCER_EPOCH,
-            f"producer {header.producer_id} has epoch {header.producer_epoch}, known is {producer.epoch}",
-        )
+def _check_order(producer: Producer, header: BatchHeader) -> BatchMetadata | None:
+    if header.producer_epoch == producer.epoch:
+        if header.base_sequence == producer.next_sequence:
+            return None
+        earlier = producer.find(header)
+        if earlier is None:
+            raise _out_of_order(header, producer.next_sequence)
+        return earlier
+    _check_epoch(producer, header.producer_id, header.producer_epoch)
     if header.base_sequence != 0:
-        raise BrokerError(
-            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-            f"producer {header.producer_id} begins epoch {header.producer_epoch} with sequence {header.base_sequence}",
-        )
+        raise _out_of_order(header, 0)
+    return None
+
+
+def _check_epoch(producer: Producer, producer_id: int, producer_epoch: int) -> None:
+    if producer_epoch < producer.epoch:
+        text = f"producer {producer_id} has epoch {producer_epoch}, known is {producer.epoch}"
+        raise BrokerError(ErrorCode.INVALID_PRODUCER_EPOCH, text)
+
+
+def _out_of_order(header: BatchHeader, expected: int) -> BrokerError:
+    text = f"producer {header.producer_id} sent sequence {header.base_sequence}, expected {expected}"
+    return BrokerError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, text)

@@ -1,16 +1,17 @@
-"""Batches of idempotent producers that were refused for want of in-sync replicas, and the gap behind each of them.
+"""Batches of idempotent producers that were refused through no fault of theirs, and the gap behind each of them.
 
-A producer has several requests under way. When the first is refused (NOT_ENOUGH_REPLICAS, to be tried again) and a
-replica joins before the second arrives, the second is out of order, through no fault of the producer's. Kafka says so;
-librdkafka then begins a new epoch for all partitions and sends again what may be stored already: duplicates. Here the
-second is refused like the first, so that both come again in order. For a short while only: a producer that really
-skipped a sequence is told in the end.
+A producer has several requests under way. When the first is refused, to be tried again (too few replicas in sync, a
+full disk, a leader that does not hear the controller), and the reason is gone before the second arrives, the second is
+out of order. Kafka says so; librdkafka then begins a new epoch for all partitions and sends again what may be stored
+already: duplicates. Here the second is refused like the first, so that both come again in order. For a short while
+only: a producer that really skipped a sequence is told in the end.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from broker_engine.errors import ErrorCode
 from broker_engine.records.header import BatchHeader
 
 REMEMBERED_MS = 10_000
@@ -23,28 +24,33 @@ class Refused:
     epoch: int
     sequence: int
     until_ms: int
+    code: ErrorCode
 
 
 class Refusals:
     def __init__(self) -> None:
         self._refused: dict[int, Refused] = {}
 
-    def note(self, header: BatchHeader, now_ms: int) -> None:
+    def __bool__(self) -> bool:
+        return bool(self._refused)
+
+    def note(self, header: BatchHeader, code: ErrorCode, now_ms: int) -> None:
         """The batch is refused. The first of a producer counts, those behind it do not."""
-        if header.producer_id < 0 or self.explain(header, now_ms):
+        if header.producer_id < 0 or self.explain(header, now_ms) is not None:
             return
         if len(self._refused) >= PRODUCERS_MAX:
             self._refused = {key: one for key, one in self._refused.items() if now_ms < one.until_ms}
         if len(self._refused) < PRODUCERS_MAX:
-            refused = Refused(header.producer_epoch, header.base_sequence, now_ms + REMEMBERED_MS)
+            refused = Refused(header.producer_epoch, header.base_sequence, now_ms + REMEMBERED_MS, code)
             self._refused[header.producer_id] = refused
 
-    def explain(self, header: BatchHeader, now_ms: int) -> bool:
-        """Is a gap before this batch due to one that was refused?"""
+    def explain(self, header: BatchHeader, now_ms: int) -> ErrorCode | None:
+        """Why the batch was refused that a gap before this one is due to; None where there was none."""
         refused = self._refused.get(header.producer_id)
         if refused is None or header.producer_epoch != refused.epoch or now_ms >= refused.until_ms:
-            return False
-        return 0 < (header.base_sequence - refused.sequence) % _SEQUENCE_END < _SEQUENCE_END // 2
+            return None
+        is_behind = 0 < (header.base_sequence - refused.sequence) % _SEQUENCE_END < _SEQUENCE_END // 2
+        return refused.code if is_behind else None
 
     def forget(self, producer_id: int) -> None:
         """It is in order again."""

@@ -9,6 +9,7 @@ from enum import StrEnum
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.partition.producer_snapshot import pack_snapshot, parse_snapshot
 from broker_engine.partition.producers import EXPIRATION_MS_DEFAULT, PRODUCERS_MAX_DEFAULT, ProducerStates
+from broker_engine.partition.refusals import Refusals
 from broker_engine.records.control import TxnMarker
 from broker_engine.records.header import BatchHeader
 
@@ -71,6 +72,7 @@ class ReplicaCore:
         settings: PartitionSettings | None = None,
         producers: ProducerStates | None = None,
         producers_max: int = PRODUCERS_MAX_DEFAULT,
+        refusals: Refusals | None = None,
     ) -> None:
         """`high_watermark` is what this replica knew before; where nobody knows, the log's start."""
         assert all(member in replicas for member in isr), "in-sync replicas are replicas"
@@ -85,13 +87,20 @@ class ReplicaCore:
         self.durable_end_offset = durable_end_offset
         known_offset = log_start_offset if high_watermark is None else high_watermark
         self.high_watermark = max(log_start_offset, min(known_offset, log_end_offset))
-        self.producers = producers or ProducerStates(
-            expiration_ms=self.settings.producer_expiration_ms, producers_max=producers_max
-        )
+        if producers is None:
+            expiration_ms = self.settings.producer_expiration_ms
+            producers = ProducerStates(expiration_ms=expiration_ms, producers_max=producers_max)
+        self.producers = producers
+        self.producers.on_high_watermark(self.high_watermark)
+        self.refusals = Refusals() if refusals is None else refusals
 
     @property
     def last_stable_offset(self) -> int:
-        return self.high_watermark
+        """Below it every transaction has ended, and its end is committed."""
+        first_offset = self.producers.first_unstable_offset
+        if first_offset is None or first_offset >= self.high_watermark:
+            return self.high_watermark
+        return max(first_offset, self.log_start_offset)  # DeleteRecords may go beyond an open transaction's begin
 
     @property
     def is_fsync(self) -> bool:
@@ -120,6 +129,12 @@ class ReplicaCore:
         """A snapshot of what producers did below the log's end."""
         return pack_snapshot(list(self.producers.entries()))
 
+    def note_refused(self, header: BatchHeader, code: ErrorCode, now_ms: int) -> None:
+        """The shell could not take a client's batch, and it is to be sent again: maybe because this replica does not
+        lead yet, though the client has heard so.
+        """
+        self.refusals.note(header, code, now_ms)
+
     def check_leader_epoch(self, current_leader_epoch: int) -> None:
         """A client's or follower's idea of the leader epoch; negative asks for no check."""
         if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:
@@ -137,6 +152,7 @@ class ReplicaCore:
         assert offset >= self.high_watermark, "a high watermark never moves back"
         assert self.log_start_offset <= offset <= self.log_end_offset, "only written records can be committed"
         self.high_watermark = offset
+        self.producers.on_high_watermark(offset)
 
     def _note_flushed(self, durable_end_offset: int) -> None:
         assert durable_end_offset <= self.log_end_offset, "only written records can be durable"

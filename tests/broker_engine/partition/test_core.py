@@ -24,10 +24,12 @@ FSYNC = PartitionSettings(ack_durability=AckDurability.FSYNC)
 PAGE_CACHE = PartitionSettings(ack_durability=AckDurability.PAGE_CACHE)
 
 
-def new_core(settings: PartitionSettings, *, log_end_offset: int = 0) -> PartitionCore:
+def new_core(
+    settings: PartitionSettings, *, log_end_offset: int = 0, replicas: tuple[int, ...] = (1,)
+) -> PartitionCore:
     return PartitionCore(
         leader_epoch=3,
-        replicas=(1,),
+        replicas=replicas,
         isr=(1,),
         log_start_offset=0,
         log_end_offset=log_end_offset,
@@ -80,7 +82,8 @@ def test_the_high_watermark_stays_when_the_mode_turns_to_fsync_and_moves_when_it
 
 
 def test_too_few_in_sync_replicas_refuse_acks_all_and_freeze_the_high_watermark() -> None:
-    core = new_core(PartitionSettings(ack_durability=AckDurability.PAGE_CACHE, min_insync_replicas=2))
+    settings = PartitionSettings(ack_durability=AckDurability.PAGE_CACHE, min_insync_replicas=2)
+    core = new_core(settings, replicas=(1, 2))
     with pytest.raises(BrokerError) as raised:
         core.decide_produce(batch_header(), -1, NOW_MS)
     assert raised.value.code == ErrorCode.NOT_ENOUGH_REPLICAS

@@ -169,6 +169,28 @@ def test_a_refused_proposal_is_made_again_with_the_next_fetch() -> None:
     assert len(leader.fetch(3, 5)) == 1
 
 
+def test_who_is_refused_again_and_again_is_proposed_less_and_less() -> None:
+    leader, proposals = Leader(isr=(1, 2)), 0
+    leader.fetch(2, 5)
+    for now_ms in range(0, 4_000, 5):
+        leader.core.on_tick(now_ms)
+        leader.fetch(3, 5)
+        if leader.core.proposal is not None:
+            proposals += 1
+            leader.core.on_isr_answer(leader.core.proposal, ErrorCode.INELIGIBLE_REPLICA)
+    assert 5 <= proposals <= 12
+    leader.core.on_metadata(State((1, 2, 3), (1, 2), 8))
+    assert leader.core.proposal is not None, "news is a reason to try again at once"
+
+
+def test_min_insync_above_the_number_of_replicas_asks_for_all_of_them() -> None:
+    leader = Leader(min_insync=5)
+    assert leader.core.decide_produce(HEADER, -1, 0)
+    leader.core.on_metadata(State((1, 2, 3), (1, 2), 8))
+    with pytest.raises(BrokerError, match="3 are needed"):
+        leader.core.decide_produce(HEADER, -1, 0)
+
+
 def test_an_accepted_proposal_is_in_force_at_once_and_late_metadata_changes_nothing() -> None:
     leader = Leader(isr=(1, 2))
     leader.fetch(3, 5)
