@@ -24,6 +24,7 @@ from broker_engine.config.knobs import (
     Knob,
     at_least,
     between,
+    each_of,
     knob,
     knobs_of,
     one_of,
@@ -129,10 +130,41 @@ class BrokerConfig(ClusterConfig):
     group_max_size: int = knob("group.max.size", _INT, _INT_MAX, "Members of one classic group.", at_least(1))
     group_consumer_session_timeout_ms: int = knob(
         "group.consumer.session.timeout.ms", _INT, 45_000, "Session of members of KIP-848 groups.", at_least(1))
+    group_consumer_min_session_timeout_ms: int = knob(
+        "group.consumer.min.session.timeout.ms", _INT, 45_000, "Shortest session that a group may set.", at_least(1))
+    group_consumer_max_session_timeout_ms: int = knob(
+        "group.consumer.max.session.timeout.ms", _INT, 60_000, "Longest session that a group may set.", at_least(1))
     group_consumer_heartbeat_interval_ms: int = knob(
         "group.consumer.heartbeat.interval.ms", _INT, 5_000, "Heartbeat of members of KIP-848 groups.", at_least(1))
+    group_consumer_min_heartbeat_interval_ms: int = knob(
+        "group.consumer.min.heartbeat.interval.ms", _INT, 5_000,
+        "Shortest heartbeat interval that a group may set.", at_least(1))
+    group_consumer_max_heartbeat_interval_ms: int = knob(
+        "group.consumer.max.heartbeat.interval.ms", _INT, 15_000,
+        "Longest heartbeat interval that a group may set.", at_least(1))
+    group_consumer_max_size: int = knob(
+        "group.consumer.max.size", _INT, _INT_MAX, "Members of one KIP-848 group.", at_least(1))
+    group_consumer_assignors: tuple[str, ...] = knob(
+        "group.consumer.assignors", _LIST, ("uniform", "range"),
+        "Assignors of KIP-848 groups; the first is the one where no member asks for another.",
+        each_of("uniform", "range"))
+    group_consumer_migration_policy: str = knob(
+        "group.consumer.migration.policy", _STRING, "bidirectional",
+        "Whether classic groups become KIP-848 groups and back while members are in them.",
+        one_of("bidirectional", "upgrade", "downgrade", "disabled"))
+    group_consumer_assignment_interval_ms: int = knob(
+        "group.consumer.assignment.interval.ms", _INT, 1_000,
+        "At most one new target assignment of a KIP-848 group in this time.", at_least(0))
+    group_consumer_min_assignment_interval_ms: int = knob(
+        "group.consumer.min.assignment.interval.ms", _INT, 0,
+        "Shortest assignment interval that a group may set.", at_least(0))
+    group_consumer_max_assignment_interval_ms: int = knob(
+        "group.consumer.max.assignment.interval.ms", _INT, 15_000,
+        "Longest assignment interval that a group may set.", at_least(0))
     offset_metadata_max_bytes: int = knob(
         "offset.metadata.max.bytes", _INT, 4_096, "Longest note beside a committed offset.", at_least(0))
+    offsets_retention_check_interval_ms: int = knob(
+        "offsets.retention.check.interval.ms", _LONG, 600_000, "How often old offsets are looked for.", at_least(1))
     offsets_retention_minutes: int = knob(
         "offsets.retention.minutes", _INT, 10_080, "How long an empty group's offsets are kept.", at_least(1))
     offsets_topic_num_partitions: int = knob(
@@ -157,6 +189,12 @@ class BrokerConfig(ClusterConfig):
         "Segment size of __transaction_state.", at_least(1 << 20))
     transaction_max_timeout_ms: int = knob(
         "transaction.max.timeout.ms", _INT, 900_000, "Longest transaction that a producer may ask for.", at_least(1))
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int = knob(
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms", _INT, 10_000,
+        "How often a coordinator looks for transactions that took too long.", at_least(1))
+    transaction_remove_expired_transaction_cleanup_interval_ms: int = knob(
+        "transaction.remove.expired.transaction.cleanup.interval.ms", _INT, 3_600_000,
+        "How often a coordinator looks for transactional ids that expired.", at_least(1))
     transactional_id_expiration_ms: int = knob(
         "transactional.id.expiration.ms", _INT, 604_800_000, "How long an idle transactional id is kept.", at_least(1))
     producer_id_expiration_ms: int = knob(

@@ -6,10 +6,11 @@ import sys
 from collections.abc import Iterable
 
 from broker_engine.config.broker import BROKER_CONFIGS
+from broker_engine.config.group import GROUP_CONFIGS
 from broker_engine.config.knobs import ConfigValue, Knob
 from broker_engine.config.topic import TOPIC_CONFIGS
 
-HEAD = """# Topic and broker configs
+HEAD = """# Topic, group and broker configs
 
 Made by `python -m broker_engine.config.document`: change the rows in `broker_engine/config/`, not this page.
 Names and defaults are Apache Kafka's unless a sentence says otherwise. A name that is not here is refused, with the
@@ -19,8 +20,9 @@ nearest one that is.
 
 def document() -> str:
     topics = _table("Topic configs", TOPIC_CONFIGS.values(), with_broker_names=True)
+    groups = _table("Group configs", GROUP_CONFIGS.values(), with_broker_names=False)
     brokers = _table("Broker configs", BROKER_CONFIGS.values(), with_broker_names=False)
-    return f"{HEAD}\n{topics}\n{brokers}"
+    return f"{HEAD}\n{topics}\n{groups}\n{brokers}"
 
 
 def _table(title: str, knobs: Iterable[Knob], *, with_broker_names: bool) -> str:

@@ -1,4 +1,4 @@
-"""Commands on configs: IncrementalAlterConfigs and AlterConfigs, for topics and brokers. Answers as Kafka 4.3.1."""
+"""Commands on configs: IncrementalAlterConfigs and AlterConfigs, of topics, brokers, groups. Answers as Kafka 4.3.1."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ from enum import IntEnum
 from typing import TypeVar
 
 from broker_engine.config.broker import BROKER_CONFIGS
+from broker_engine.config.group import GROUP_CONFIGS, check_group_config
 from broker_engine.config.knobs import ConfigType, Knob, format_value
 from broker_engine.config.topic import TOPIC_CONFIGS, check_topic_config, validate_topic_configs
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.metadata.decision import Decision, invalid_request, repeated
 from broker_engine.metadata.image import MetadataImage
-from broker_engine.metadata.records import RESOURCE_BROKER, RESOURCE_TOPIC, ConfigRecord, Record
+from broker_engine.metadata.records import RESOURCE_BROKER, RESOURCE_GROUP, RESOURCE_TOPIC, ConfigRecord, Record
 from broker_engine.names import ROOT, Name
 
-_RESOURCE_GROUP = 32
+_GROUPS_MAX = 10_000
+"""Groups of one tenant with configs of their own: the metadata log is not the place for more."""
+
+
+_ROWS_OF: Mapping[int, Mapping[str, Knob]] = {RESOURCE_TOPIC: TOPIC_CONFIGS, RESOURCE_GROUP: GROUP_CONFIGS}
 
 
 class ConfigOperation(IntEnum):
@@ -29,7 +34,7 @@ class ConfigOperation(IntEnum):
 @dataclass(frozen=True, slots=True)
 class Resource:
     type: int
-    """Kafka's number: 2 topic, 4 broker."""
+    """Kafka's number: 2 topic, 4 broker, 32 group."""
     name: Name
     """For a broker: root's, its id as text, "" = all brokers."""
 
@@ -119,8 +124,8 @@ def _current(image: MetadataImage, resource: Resource) -> Overrides:
         return topic.configs
     if resource.type == RESOURCE_BROKER:
         return _broker_overrides(image, resource.name)
-    if resource.type == _RESOURCE_GROUP:
-        raise BrokerError(ErrorCode.INVALID_CONFIG, "Groups have no configs here yet.")
+    if resource.type == RESOURCE_GROUP:
+        return _group_overrides(image, resource.name)
     raise invalid_request(f"Unexpected resource type {resource.type}.")
 
 
@@ -129,6 +134,17 @@ def _broker_overrides(image: MetadataImage, name: Name) -> Overrides:
     if name.tenant != ROOT or not is_known:
         raise invalid_request(f"No broker has the id '{name.name}'.")
     return image.broker_configs.get(name.name, {})
+
+
+def _group_overrides(image: MetadataImage, name: Name) -> Overrides:
+    """A group need not be there to have configs."""
+    if not name.name:
+        raise invalid_request("Default group resources are not allowed.")
+    if name not in image.group_configs:
+        count = sum(1 for each in image.group_configs if each.tenant == name.tenant)
+        if count >= _GROUPS_MAX:
+            raise BrokerError(ErrorCode.POLICY_VIOLATION, f"At most {_GROUPS_MAX} groups have configs of their own.")
+    return image.group_configs.get(name, {})
 
 
 def _apply(overrides: dict[str, str], change: ConfigChange, resource: Resource) -> None:
@@ -147,7 +163,7 @@ def _apply(overrides: dict[str, str], change: ConfigChange, resource: Resource) 
 
 
 def _changed_list(overrides: Mapping[str, str], change: ConfigChange, resource: Resource) -> str:
-    row = TOPIC_CONFIGS.get(change.name) if resource.type == RESOURCE_TOPIC else BROKER_CONFIGS.get(change.name)
+    row = _ROWS_OF.get(resource.type, BROKER_CONFIGS).get(change.name)
     if row is None or row.type is not ConfigType.LIST:
         text = f"Can't change the list '{change.name}': it is not a list config"
         raise BrokerError(ErrorCode.INVALID_CONFIG, text)
@@ -169,6 +185,9 @@ def _items(text: str, row: Knob) -> tuple[str, ...]:
 def _check_settable(resource: Resource, name: str, value: str | None) -> None:
     if resource.type == RESOURCE_TOPIC:
         check_topic_config(name, value)
+        return
+    if resource.type == RESOURCE_GROUP:
+        check_group_config(name, value)
         return
     row = BROKER_CONFIGS.get(name)
     if row is None or value is None:

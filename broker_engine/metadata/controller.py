@@ -38,7 +38,7 @@ from broker_engine.metadata.reassignment import (
     alter_reassignments,
     list_reassignments,
 )
-from broker_engine.metadata.recovery import Recovered, recover_leaders, waiting_for_recovery
+from broker_engine.metadata.recovery import Recovered, recover_leaders
 from broker_engine.metadata.sweep import led_count, replica_count, with_consequences
 from broker_engine.metadata.tenants import TenantChange, TenantResult, alter_tenants
 from broker_engine.metadata.topics import (
@@ -50,6 +50,7 @@ from broker_engine.metadata.topics import (
     create_topics,
     delete_topics,
 )
+from broker_engine.metadata.unclean import find_leaders, waiting_for_leader
 
 __all__ = [
     "UNCLEAN_STOP",
@@ -93,6 +94,7 @@ __all__ = [
     "elect_leaders",
     "every_partition",
     "fence_broker",
+    "find_leaders",
     "incremental_alter_configs",
     "is_cluster_of_one",
     "led_count",
@@ -105,6 +107,6 @@ __all__ = [
     "scram_verifier",
     "unfence_broker",
     "unregister_broker",
-    "waiting_for_recovery",
+    "waiting_for_leader",
     "with_consequences",
 ]

@@ -61,6 +61,7 @@ class MetadataImage:
     brokers: Mapping[int, BrokerImage] = field(default_factory=dict)
     broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """By node id as text, "" = all brokers."""
+    group_configs: Mapping[Name, Mapping[str, str]] = field(default_factory=dict)
     next_producer_id: int = 0
     features: Mapping[str, int] = field(default_factory=dict)
     voters: tuple[VoterImage, ...] = ()
@@ -174,10 +175,12 @@ class _Draft:
                 raise ReplayError(f"config {record.name} belongs to a topic that is not there")
             self._put_topic(dataclasses.replace(topic, configs=_changed_config(topic.configs, record)))
             return
-        configs = self._changed("broker_configs", self._image.broker_configs)
-        configs[record.resource_name] = _changed_config(configs.get(record.resource_name, {}), record)
-        if not configs[record.resource_name]:
-            del configs[record.resource_name]
+        if record.resource_type == r.RESOURCE_GROUP:
+            groups = self._changed("group_configs", self._image.group_configs)
+            _change_configs(groups, Name(record.tenant, record.resource_name), record)
+            return
+        brokers = self._changed("broker_configs", self._image.broker_configs)
+        _change_configs(brokers, record.resource_name, record)
 
     def credential(self, record: r.CredentialRecord, _offset: int) -> None:
         verifiers = {ScramMechanism(m.mechanism): _verifier(m) for m in record.mechanisms}
@@ -312,6 +315,12 @@ _APPLY: dict[type[r.Record], Callable[[_Draft, Any, int], None]] = {
     r.RemoveBrokerRecord: _Draft.remove_broker,
 }
 assert set(_APPLY) == set(r.RECORD_TYPES.values()), "every type of record changes the image"
+
+
+def _change_configs(all_configs: dict[K, Mapping[str, str]], key: K, record: r.ConfigRecord) -> None:
+    all_configs[key] = _changed_config(all_configs.get(key, {}), record)
+    if not all_configs[key]:
+        del all_configs[key]
 
 
 def _changed_config(configs: Mapping[str, str], record: r.ConfigRecord) -> dict[str, str]:

@@ -3,7 +3,8 @@
 A command says what it wants different (`target`), `settle` gives what follows from it, and every change goes this way:
 a reassignment that can be completed is; who left the ISR while fewer than min.insync are left stays eligible to lead
 (ELR), for the high watermark stands still meanwhile; a leader that may not lead is replaced: by a member of the ISR,
-else of the ELR, else, only where that is allowed, by a replica that may lack records; every new term has a new epoch.
+else of the ELR, else, only where that is asked for (unclean.py), by a replica that may lack records; every new term
+has a new epoch.
 """
 
 from __future__ import annotations
@@ -150,8 +151,7 @@ def _with_leader(
     if leader is not None:
         elected = dataclasses.replace(after, leader=leader, isr=(leader,), elr=without(after.elr, leader))
         return _without_eligible(elected) if rules.needed(elected) <= 1 else elected
-    is_unclean_allowed = rules.is_unclean_allowed or election is Election.UNCLEAN
-    leader = choose_unclean(after, rules, log_ends) if is_unclean_allowed else None
+    leader = choose_unclean(after, rules, log_ends) if election is Election.UNCLEAN else None
     return dataclasses.replace(after, leader=NO_LEADER) if leader is None else _led_uncleanly(after, leader)
 
 

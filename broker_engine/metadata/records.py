@@ -16,6 +16,7 @@ from broker_engine.wire.schema import Struct, field
 
 RESOURCE_TOPIC = 2
 RESOURCE_BROKER = 4
+RESOURCE_GROUP = 32
 OWN_OFFSET = -1
 """A broker epoch that is the offset of the record which says so."""
 

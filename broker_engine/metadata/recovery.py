@@ -21,7 +21,6 @@ from broker_engine.metadata.partition_change import rules_of, settle
 from broker_engine.metadata.parts import PartitionImage, TopicImage
 from broker_engine.metadata.records import Record
 from broker_engine.metadata.snapshot import partition_record
-from broker_engine.metadata.sweep import Place, partitions_where
 from broker_engine.names import Name
 
 ACK_DURABILITY, FSYNC = "ack.durability", "fsync"
@@ -32,14 +31,12 @@ class Recovered:
     name: Name
     partition: int
     leader: int
-    log_end: LogEnd
+    log_end: LogEnd | None
+    """None where it did not say."""
+    is_unclean: bool = False
 
 
-def waiting_for_recovery(image: MetadataImage) -> list[Place]:
-    return list(partitions_where(image, _is_waiting))
-
-
-def _is_waiting(partition: PartitionImage) -> bool:
+def is_waiting(partition: PartitionImage) -> bool:
     return partition.leader == NO_LEADER and not (partition.isr or partition.elr) and bool(partition.last_known_elr)
 
 
@@ -49,7 +46,7 @@ def recover_leaders(image: MetadataImage, log_ends: LogEnds, *, config: TopicDef
     for (topic_id, index), ends in log_ends.items():
         topic = image.topics.get(topic_id)
         partition = topic.partitions.get(index) if topic else None
-        if topic is None or partition is None or not _is_waiting(partition):
+        if topic is None or partition is None or not is_waiting(partition):
             continue
         known = {m: end for m, end in of_this_life(image, ends).items() if m in partition.last_known_elr}
         if len(known) < needed_count(topic, partition, image, config):

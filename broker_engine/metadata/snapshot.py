@@ -29,6 +29,8 @@ def records_of(image: MetadataImage) -> Iterator[r.Record]:
         yield from _topic(topic)
     for broker_name in sorted(image.broker_configs):
         yield from _configs(r.RESOURCE_BROKER, "", broker_name, image.broker_configs[broker_name].items())
+    for group in sorted(image.group_configs):
+        yield from _configs(r.RESOURCE_GROUP, group.tenant, group.name, image.group_configs[group].items())
     yield from (_credential(image.credentials[name]) for name in sorted(image.credentials))
     if image.next_producer_id:
         yield r.ProducerIdsRecord(next_producer_id=image.next_producer_id)

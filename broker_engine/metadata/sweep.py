@@ -10,7 +10,7 @@ from broker_engine.config.topic import TopicDefaults
 from broker_engine.metadata.decision import Decision, R_co
 from broker_engine.metadata.image import MetadataImage
 from broker_engine.metadata.log_ends import NO_LOG_ENDS, LogEnds, of_this_life
-from broker_engine.metadata.partition_change import MIN_INSYNC, UNCLEAN, Rules, rules_of, settle
+from broker_engine.metadata.partition_change import MIN_INSYNC, UNCLEAN, Election, Rules, rules_of, settle
 from broker_engine.metadata.parts import PartitionImage, TopicImage
 from broker_engine.metadata.records import RESOURCE_TOPIC, ConfigRecord, PartitionRecord, Record
 from broker_engine.metadata.snapshot import partition_record
@@ -80,10 +80,12 @@ def _settled(
     if topic is None or old is None:
         return
     before, rules = rules_of(image, old, config), rules_of(image, topic, config)
+    is_new_permission = rules.is_unclean_allowed and not before.is_unclean_allowed
+    election = Election.UNCLEAN if is_new_permission else Election.IF_NEEDED
     for index, partition in topic.partitions.items():
         factor = partition.replication_factor
         is_new_version = before.min_insync(factor) != rules.min_insync(factor)
         ends = of_this_life(image, log_ends.get((topic.id, index), {}))
-        changed = settle(partition, partition, rules, is_new_version=is_new_version, log_ends=ends)
+        changed = settle(partition, partition, rules, election=election, is_new_version=is_new_version, log_ends=ends)
         if changed is not partition:
             yield partition_record(topic.id, index, changed)

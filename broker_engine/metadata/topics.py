@@ -28,6 +28,7 @@ from broker_engine.names import (
     CONSUMER_OFFSETS,
     PARTITION_COUNT_MAX,
     ROOT,
+    TRANSACTION_STATE,
     Name,
     check_topic_name,
     collision_key,
@@ -35,6 +36,7 @@ from broker_engine.names import (
 )
 
 OFFSETS_TOPIC = Name(ROOT, CONSUMER_OFFSETS)
+TRANSACTIONS_TOPIC = Name(ROOT, TRANSACTION_STATE)
 UNSET = -1
 """Kafka's "use the default" for partitions and replication factor."""
 
@@ -108,10 +110,10 @@ def create_on_first_use(
     allowed, refused = list[NewTopic](), list[TopicResult]()
     for name in names:
         is_allowed = config.auto_create_topics_enable and image.policy(name.tenant).auto_create
-        if name == OFFSETS_TOPIC and config.internal_factor_problem is not None:
+        if name in _COORDINATORS_TOPICS and config.internal_factor_problem is not None:
             refused.append(TopicResult(name, ErrorCode.INVALID_REPLICATION_FACTOR, config.internal_factor_problem))
-        elif name == OFFSETS_TOPIC:
-            allowed.append(offsets_topic(config))
+        elif name in _COORDINATORS_TOPICS:
+            allowed.append(_COORDINATORS_TOPICS[name](config))
         elif is_allowed and not is_internal_topic(name):
             allowed.append(NewTopic(name))
         else:
@@ -136,6 +138,26 @@ def offsets_topic(config: BrokerConfig) -> NewTopic:
             "ack.durability": "fsync",
         },
     )
+
+
+def transactions_topic(config: BrokerConfig) -> NewTopic:
+    """`__transaction_state`, likewise."""
+    return NewTopic(
+        TRANSACTIONS_TOPIC,
+        partition_count=config.transaction_state_log_num_partitions,
+        replication_factor=config.transaction_state_log_replication_factor,
+        configs={
+            "cleanup.policy": "compact",
+            "compression.type": "uncompressed",
+            "min.insync.replicas": str(config.transaction_state_log_min_isr),
+            "segment.bytes": str(config.transaction_state_log_segment_bytes),
+            "unclean.leader.election.enable": "false",
+            "ack.durability": "fsync",
+        },
+    )
+
+
+_COORDINATORS_TOPICS = {OFFSETS_TOPIC: offsets_topic, TRANSACTIONS_TOPIC: transactions_topic}
 
 
 def _first_of_each(topics: Sequence[NewTopic]) -> Iterable[NewTopic]:

@@ -182,15 +182,6 @@ def test_with_min_insync_one_only_the_last_one_is_eligible() -> None:
     assert led(unfenced(image, 1)) == (-1, (), (3,))
 
 
-def test_an_unclean_election_needs_the_topics_permission_and_is_counted() -> None:
-    image = with_topic(cluster(3), [1, 2, 3], min_insync_replicas="1", unclean_leader_election_enable="true")
-    image = fenced(image, 1, 2, 3)
-    image = unfenced(image, 1)
-    partition = partition_of(image)
-    assert (partition.leader, partition.isr, partition.elr) == (1, (1,), ())
-    assert (partition.unclean_elections, partition.leader_recovery_state) == (1, 1)
-
-
 def test_a_broker_of_the_past_cannot_be_unfenced() -> None:
     with pytest.raises(BrokerError) as caught:
         unfence_broker(cluster(1, broker(2, fenced=True)), 2, 77, config=CONFIG)

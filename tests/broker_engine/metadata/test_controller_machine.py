@@ -33,11 +33,12 @@ from broker_engine.metadata.controller import (
     elect_leaders,
     every_partition,
     fence_broker,
+    find_leaders,
     incremental_alter_configs,
     recover_leaders,
     unfence_broker,
     unregister_broker,
-    waiting_for_recovery,
+    waiting_for_leader,
     with_consequences,
 )
 from broker_engine.metadata.image import EMPTY_IMAGE, MetadataImage
@@ -149,9 +150,11 @@ class ControllerMachine(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(NAMES), is_unclean=st.booleans())
     def change_unclean(self, name: Any, is_unclean: bool) -> None:
+        before = self.image.topic(name)
+        is_new = is_unclean and before is not None and not rules_of(self.image, before, CONFIG).is_unclean_allowed
         self._configure(name, "unclean.leader.election.enable", str(is_unclean).lower())
         topic = self.image.topic(name)
-        for partition in topic.partitions.values() if is_unclean and topic else ():
+        for partition in topic.partitions.values() if is_new and topic else ():
             assert partition.leader != NOBODY or not any(map(self._is_active, partition.replicas))
 
     def _configure(self, name: Any, key: str, value: str | None) -> None:
@@ -200,7 +203,7 @@ class ControllerMachine(RuleBasedStateMachine):
     def recover(self, data: st.DataObject, is_former_life: bool) -> None:
         """Some of the brokers say how far their logs go; a former life's word does not count."""
         ends: dict[tuple[UUID, int], dict[int, LogEnd]] = {}
-        for topic, index, partition in waiting_for_recovery(self.image):
+        for topic, index, partition in waiting_for_leader(self.image, CONFIG):
             asked = data.draw(st.lists(st.sampled_from(partition.replicas), unique=True))
             ends[topic.id, index] = {
                 member: LogEnd(0, data.draw(st.integers(0, 9)), self._epoch(member) - is_former_life)
@@ -209,6 +212,20 @@ class ControllerMachine(RuleBasedStateMachine):
         decision = recover_leaders(self.image, ends, config=CONFIG)
         assert not (is_former_life and decision.records)
         self._run(decision, is_recovery=True)
+
+    @rule(data=st.data())
+    def find_leaders_where_nobody_in_sync_is_left(self, data: st.DataObject) -> None:
+        """Whoever answers, and be it nobody: afterwards none is without a leader that may have any."""
+        ends: dict[tuple[UUID, int], dict[int, LogEnd]] = {}
+        for topic, index, partition in waiting_for_leader(self.image, CONFIG):
+            asked = data.draw(st.lists(st.sampled_from(partition.replicas), unique=True))
+            ends[topic.id, index] = {
+                member: LogEnd(0, data.draw(st.integers(0, 9)), self._epoch(member)) for member in asked
+            }
+        self._run(find_leaders(self.image, list(ends), ends, config=CONFIG), is_recovery=True)
+        for topic, _index, partition in waiting_for_leader(self.image, CONFIG):
+            is_unclean_allowed = rules_of(self.image, topic, CONFIG).is_unclean_allowed
+            assert not (is_unclean_allowed and any(map(self._is_active, partition.replicas)))
 
     @rule(percent=st.integers(0, 100))
     def balance(self, percent: int) -> None:
@@ -249,7 +266,8 @@ class ControllerMachine(RuleBasedStateMachine):
 
     @invariant()
     def leaders_and_members_are_as_they_must_be(self) -> None:
-        for topic, _index, partition in partitions_where(self.image, lambda _: True):
+        waiting = {(topic.id, index) for topic, index, _ in waiting_for_leader(self.image, CONFIG)}
+        for topic, index, partition in partitions_where(self.image, lambda _: True):
             isr, elr, replicas = set(partition.isr), set(partition.elr), set(partition.replicas)
             assert partition.leader == NOBODY or partition.leader in isr
             assert isr | elr | set(partition.last_known_elr) <= replicas
@@ -264,7 +282,8 @@ class ControllerMachine(RuleBasedStateMachine):
             if partition.leader == NOBODY:
                 assert not isr
                 assert not any(map(self._is_active, elr))
-                assert not (rules.is_unclean_allowed and any(map(self._is_active, replicas)))
+                is_electable = rules.is_unclean_allowed and any(map(self._is_active, replicas))
+                assert not is_electable or (topic.id, index) in waiting
 
     @invariant()
     def a_snapshot_says_the_same(self) -> None:

@@ -16,8 +16,10 @@ from broker_engine.metadata.controller import (
     Resource,
     alter_partition,
     fence_broker,
+    find_leaders,
     incremental_alter_configs,
     unfence_broker,
+    waiting_for_leader,
     with_consequences,
 )
 from broker_engine.metadata.image import MetadataImage
@@ -123,6 +125,8 @@ def test_a_leader_recovers_with_its_first_proposal() -> None:
     for broker_id in (2, 1):
         image = after(image, fence_broker(image, broker_id, image.brokers[broker_id].epoch, config=CONFIG).records)
     image = after(image, unfence_broker(image, 2, image.brokers[2].epoch, config=CONFIG).records)
+    asked = [(topic.id, index) for topic, index, _ in waiting_for_leader(image, CONFIG)]
+    image = after(image, find_leaders(image, asked, {}, config=CONFIG).records)
     assert partition_of(image).leader_recovery_state == 1
     image, (result,) = propose(image, proposal(image, 2), leader=2)
     assert result.error_code is ErrorCode.NONE

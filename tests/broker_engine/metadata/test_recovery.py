@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from broker_engine.metadata.controller import LogEnd, recover_leaders, unfence_broker, waiting_for_recovery
+from broker_engine.metadata.controller import LogEnd, recover_leaders, unfence_broker, waiting_for_leader
 from broker_engine.metadata.image import MetadataImage
 from broker_engine.metadata.parts import PartitionImage
 from tests.broker_engine.metadata.builders import CONFIG, after, cluster, partition_of, register, root, with_topic
@@ -71,7 +71,7 @@ def test_a_former_life_has_no_say() -> None:
 
 def test_the_only_replica_leads_again_when_its_broker_is_back() -> None:
     image = crash(with_topic(cluster(2), [1], ack_durability="page-cache"), 1)
-    assert [(topic.name, index) for topic, index, _ in waiting_for_recovery(image)] == [(root("t"), 0)]
+    assert [(topic.name, index) for topic, index, _ in waiting_for_leader(image, CONFIG)] == [(root("t"), 0)]
     partition = recover(image, _1=(0, 5))
     assert (partition.leader, partition.isr, partition.last_known_elr) == (1, (1,), ())
     assert partition.leader_epoch == 2
@@ -79,10 +79,10 @@ def test_the_only_replica_leads_again_when_its_broker_is_back() -> None:
 
 def test_a_cluster_of_one_leads_again_whatever_it_was_before() -> None:
     image = crash(with_topic(cluster(1), [1]), 1, 1)
-    assert (partition_of(image).leader, waiting_for_recovery(image)) == (1, [])
+    assert (partition_of(image).leader, waiting_for_leader(image, CONFIG)) == (1, [])
 
 
 def test_a_partition_that_is_led_or_has_an_eligible_replica_does_not_wait() -> None:
     image = with_topic(cluster(3), [1, 2, 3])
-    assert waiting_for_recovery(image) == []
+    assert waiting_for_leader(image, CONFIG) == []
     assert recover(image, _1=(0, 5)) == partition_of(image)

@@ -238,11 +238,12 @@ def test_first_use_creates_nothing_in_production_for_a_tenant_that_forbids_it_or
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert first_use(image, demo("a")) == {demo("a"): unknown}
     assert first_use(image, root("a"), config=BrokerConfig.load(env="production")) == {root("a"): unknown}
-    assert first_use(image, root("__transaction_state")) == {root("__transaction_state"): unknown}
+    assert first_use(image, root("__telemetry")) == {root("__telemetry"): unknown}
 
 
-def test_the_first_question_for_a_coordinator_makes_the_topic_of_offsets_whatever_the_settings_for_others() -> None:
-    name = root("__consumer_offsets")
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state"])
+def test_the_first_question_for_a_coordinator_makes_its_topic_whatever_the_settings_for_others(topic: str) -> None:
+    name = root(topic)
     never = BrokerConfig.load(set_values={"auto.create.topics.enable": "false"})
     assert first_use(cluster(1), name, config=never) == {name: ErrorCode.NONE}
     production = BrokerConfig.load(env="production")
