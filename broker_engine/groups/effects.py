@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from broker_engine.errors import ErrorCode
-from broker_engine.groups.member import Waiter
+from broker_engine.groups.member import Member, Waiter
 
 NO_GENERATION = -1
 
@@ -45,3 +45,18 @@ class Store:
 
 
 Effect = Reply | Store
+
+
+def refuse_join(waiter: Waiter, code: ErrorCode, member_id: str) -> Reply:
+    return Reply(waiter, JoinAnswer(code, member_id=member_id, generation=NO_GENERATION))
+
+
+def release(member: Member, code: ErrorCode) -> list[Effect]:
+    """Whatever this member waits for, it waits no more."""
+    effects: list[Effect] = []
+    if member.joining is not None:
+        effects.append(refuse_join(member.joining, code, member.id))
+    if member.syncing is not None:
+        effects.append(Reply(member.syncing, SyncAnswer(code)))
+    member.joining = member.syncing = None
+    return effects

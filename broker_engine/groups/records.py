@@ -1,7 +1,7 @@
 """What stands in `__consumer_offsets`, in Kafka's own format: its formatters read our topic, and we read Kafka's.
 
 A key is a type number and its fields; a value is a version number and its fields. Names are physical texts
-(contracts.md section 3). A null value removes the key. Left out: the records of KIP-848 groups, which are passed over.
+(contracts.md section 3). A null value removes the key. The records of the consumer protocol are in consumer/records.py.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple, TypeVar
 
+from broker_engine.groups.consumer.records import NUMBERS as CONSUMER_NUMBERS
+from broker_engine.groups.consumer.records import ConsumerRecord, Key, decode_consumer_key, decode_consumer_value
 from broker_engine.wire.errors import WireError
 from broker_engine.wire.kinds import Array, Bytes, Int32, Int64, String, Uuid
 from broker_engine.wire.primitives import NULL_UUID
@@ -19,6 +21,7 @@ _OFFSET_KEY_TYPES = (0, 1)
 _OFFSET_KEY_TYPE = 1
 _GROUP_KEY_TYPE = 2
 OFFSET_VALUE_VERSION = 4
+_OFFSET_VALUE_VERSION_WITH_EXPIRY = 1
 GROUP_VALUE_VERSION = 3
 
 V = TypeVar("V", bound=Struct)
@@ -75,8 +78,14 @@ class GroupRecord(NamedTuple):
 
 
 def offset_record(key: OffsetKey, value: OffsetValue | None) -> GroupRecord:
-    data = None if value is None else _with_number(OFFSET_VALUE_VERSION, value.encode(OFFSET_VALUE_VERSION))
+    data = None if value is None else _offset_value(value)
     return GroupRecord(_with_number(_OFFSET_KEY_TYPE, key.encode(_OFFSET_KEY_TYPE)), data)
+
+
+def _offset_value(value: OffsetValue) -> bytes:
+    """Only version 1 can say when it ends; it has no leader epoch and no topic id, as with Kafka."""
+    number = OFFSET_VALUE_VERSION if value.expire_timestamp < 0 else _OFFSET_VALUE_VERSION_WITH_EXPIRY
+    return _with_number(number, value.encode(number))
 
 
 def group_record(group: str, value: GroupValue | None) -> GroupRecord:
@@ -84,10 +93,12 @@ def group_record(group: str, value: GroupValue | None) -> GroupRecord:
     return GroupRecord(_with_number(_GROUP_KEY_TYPE, GroupKey(group=group).encode(_GROUP_KEY_TYPE)), data)
 
 
-def decode_key(key: bytes) -> OffsetKey | GroupKey:
+def decode_key(key: bytes) -> OffsetKey | GroupKey | Key:
     """UnknownGroupRecord for any other: a reader passes over it."""
     number, body = _split(key)
     try:
+        if number in CONSUMER_NUMBERS:
+            return decode_consumer_key(number, body)
         if number in _OFFSET_KEY_TYPES:
             return OffsetKey.decode(body, number)
         if number == _GROUP_KEY_TYPE:
@@ -95,6 +106,13 @@ def decode_key(key: bytes) -> OffsetKey | GroupKey:
     except WireError as error:
         raise UnknownGroupRecord(f"key of type {number}: {error}") from error
     raise UnknownGroupRecord(f"key of type {number}")
+
+
+def decode_consumer(key: Key, value: bytes | None) -> ConsumerRecord:
+    try:
+        return ConsumerRecord(key, None if value is None else decode_consumer_value(key, value))
+    except WireError as error:
+        raise UnknownGroupRecord(f"key of type {key.number}: {error}") from error
 
 
 def decode_offset(value: bytes) -> OffsetValue:

@@ -1,4 +1,4 @@
-"""The states of a classic group, by Kafka's names, and which may follow which."""
+"""The states of groups, by Kafka's names, and which may follow which in a classic one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ class GroupState(Enum):
     COMPLETING_REBALANCE = "CompletingRebalance"
     STABLE = "Stable"
     DEAD = "Dead"
+    ASSIGNING = "Assigning"
+    """Of the consumer protocol: something changed, and there is no target for it yet."""
+    RECONCILING = "Reconciling"
+    """Of the consumer protocol: not everybody has reached the target."""
 
 
-_E, _P, _C, _S, _D = GroupState
+_E, _P, _C, _S, _D, *_ = GroupState
 
 NEXT_STATES: dict[GroupState, frozenset[GroupState]] = {
     _E: frozenset({_P, _D}),  # the first member comes, or the last offset expires

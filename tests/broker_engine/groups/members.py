@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from broker_engine.errors import ErrorCode
-from broker_engine.groups.classic import ClassicGroup, GroupSettings
+from broker_engine.groups.classic import ClassicGroup
 from broker_engine.groups.effects import Effect, JoinAnswer, Reply, Store, SyncAnswer
+from broker_engine.groups.joining import join
 from broker_engine.groups.member import JoinAsk, SyncAsk
+from broker_engine.groups.settings import GroupSettings
 
 INITIAL_DELAY_MS = 3_000
 SESSION_MS = 10_000
@@ -41,7 +43,7 @@ class Bench:
                 **more,
             }
         )
-        self._take(self.group.join(ask, who, self.now_ms, self._new_id))
+        self._take(join(self.group, ask, who, self.now_ms, self._new_id))
         answer = self.answers.pop(who, None)
         assert answer is None or isinstance(answer, JoinAnswer)
         return answer

@@ -2,95 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from broker_engine.errors import ErrorCode
+from broker_engine.groups.consumer_protocol import write_assignment
 from broker_engine.groups.states import GroupState
 from tests.broker_engine.groups.members import INITIAL_DELAY_MS, REBALANCE_MS, SESSION_MS, Bench, stable
-
-# --- joining
-
-
-def test_a_new_group_waits_a_moment_so_that_its_first_members_come_together() -> None:
-    bench = Bench()
-    bench.join("a")
-    bench.join("b")
-    assert bench.answers == {}
-    bench.wait(2 * INITIAL_DELAY_MS)
-    a, b = bench.joined("a"), bench.joined("b")
-    assert (a.generation, b.generation) == (1, 1)
-    assert a.leader == b.leader == a.member_id
-    assert [metadata for _, _, metadata in a.members] == [b"a by range", b"b by range"]
-    assert b.members == (), "only the leader is told of everybody"
-
-
-def test_the_first_wait_grows_while_members_keep_coming_but_not_beyond_the_rebalance_time() -> None:
-    bench = Bench()
-    bench.join("first")
-    for number in range(25):
-        bench.wait(INITIAL_DELAY_MS - 500)
-        bench.join(f"late-{number}")
-    assert bench.joined("first").generation == 1
-    assert bench.now_ms >= REBALANCE_MS
-
-
-def test_a_new_client_first_gets_an_id_and_joins_with_it() -> None:
-    bench = Bench()
-    asked = bench.join("a", needs_known_id=True)
-    assert asked is not None
-    assert (asked.code, asked.generation, asked.leader) == (ErrorCode.MEMBER_ID_REQUIRED, -1, "")
-    assert bench.heartbeat(asked.member_id) is ErrorCode.UNKNOWN_MEMBER_ID
-    assert bench.join("a", asked.member_id, needs_known_id=True) is None
-    bench.wait(INITIAL_DELAY_MS)
-    assert bench.joined("a").member_id == asked.member_id
-
-
-def test_an_id_that_nobody_joins_with_is_forgotten_after_a_session() -> None:
-    bench = Bench()
-    asked = bench.join("a", needs_known_id=True)
-    assert asked is not None
-    bench.wait(SESSION_MS)
-    late = bench.join("a", asked.member_id, needs_known_id=True)
-    assert late is not None
-    assert late.code is ErrorCode.UNKNOWN_MEMBER_ID
-
-
-def test_a_protocol_is_chosen_that_all_speak_by_the_votes_of_all() -> None:
-    bench = Bench()
-    bench.join("a", protocols="range sticky")
-    bench.join("b", protocols="sticky range")
-    bench.join("c", protocols="sticky range odd")
-    bench.wait(2 * INITIAL_DELAY_MS)
-    assert bench.joined("a").protocol == "sticky"
-
-
-@pytest.mark.parametrize("change", [{"protocols": "other"}, {"protocols": ""}, {"protocol_type": "connect"}])
-def test_who_shares_no_protocol_is_not_let_in(change: dict[str, str]) -> None:
-    bench, _ = stable("a")
-    refused = bench.join("b", **change)
-    assert refused is not None
-    assert refused.code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-
-
-def test_a_full_group_takes_nobody_more_but_those_who_are_in_it() -> None:
-    bench, ids = stable("a", "b", size_max=2)
-    refused = bench.join("c")
-    assert refused is not None
-    assert refused.code is ErrorCode.GROUP_MAX_SIZE_REACHED
-    assert bench.join("a", ids["a"]) is None, "the leader comes again, and a rebalance begins"
-
-
-def test_a_group_that_nobody_came_to_is_nothing() -> None:
-    bench = Bench()
-    bench.join("a", protocols="")
-    assert bench.group.is_nothing
-    asked = bench.join("a", needs_known_id=True)
-    assert asked is not None
-    assert not bench.group.is_nothing, "somebody is about to join"
-    bench.wait(SESSION_MS)
-    assert bench.group.is_nothing
-    assert not stable("a")[0].group.is_nothing
-
 
 # --- rebalancing
 
@@ -252,68 +167,6 @@ def test_who_is_not_there_cannot_leave() -> None:
     assert bench.leave(ids["a"]) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-# --- static members
-
-
-def static_pair() -> tuple[Bench, str, str]:
-    bench = Bench()
-    bench.join("a", instance="one")
-    bench.join("b", instance="two")
-    bench.wait(2 * INITIAL_DELAY_MS)
-    a, b = bench.joined("a").member_id, bench.joined("b").member_id
-    bench.sync("a", a, {a: b"a", b: b"b"}, instance_id="one")
-    bench.sync("b", b, instance_id="two")
-    bench.stored()
-    bench.answers.clear()
-    return bench, a, b
-
-
-def test_a_static_member_comes_back_without_a_rebalance_and_its_old_self_is_fenced() -> None:
-    bench, _, old = static_pair()
-    answer = bench.join("b", instance="two")
-    assert answer is not None
-    assert (answer.generation, bench.group.state) == (1, GroupState.STABLE)
-    assert bench.heartbeat(old, instance="two") is ErrorCode.FENCED_INSTANCE_ID
-    assert bench.heartbeat(old) is ErrorCode.UNKNOWN_MEMBER_ID
-    bench.sync("b", answer.member_id, instance_id="two")
-    assert bench.synced("b").assignment == b"b"
-
-
-def test_a_static_leader_that_comes_back_need_not_assign_again() -> None:
-    bench, old, _ = static_pair()
-    told = bench.join("a", instance="one", can_skip_assignment=True)
-    assert told is not None
-    assert (told.skip_assignment, told.leader, len(told.members)) == (True, told.member_id, 2)
-    again = bench.join("a", instance="one", can_skip_assignment=False)
-    assert again is not None
-    assert again.leader == told.member_id != again.member_id, "an old client is told its former id, and follows"
-    assert old not in bench.group.members
-
-
-def test_a_static_member_that_would_change_the_protocol_begins_a_rebalance() -> None:
-    bench = Bench()
-    bench.join("a", instance="one", protocols="sticky range")
-    bench.wait(INITIAL_DELAY_MS)
-    a = bench.joined("a").member_id
-    bench.sync("a", a, {a: b"all"}, instance_id="one")
-    bench.stored()
-    bench.answers.clear()
-    answer = bench.join("a", instance="one", protocols="range")
-    assert bench.group.protocol == "range"
-    assert answer is not None
-    assert answer.generation == 2
-
-
-def test_a_static_member_that_stays_away_is_removed_after_its_session_or_by_name() -> None:
-    bench, a, _ = static_pair()
-    assert bench.leave("", "two") is ErrorCode.NONE
-    assert bench.leave("", "two") is ErrorCode.UNKNOWN_MEMBER_ID
-    assert bench.leave("somebody", "one") is ErrorCode.FENCED_INSTANCE_ID
-    bench.wait(SESSION_MS)
-    assert bench.heartbeat(a, instance="one") is ErrorCode.UNKNOWN_MEMBER_ID
-    assert bench.group.state is GroupState.EMPTY
-
-
 # --- commits
 
 
@@ -338,3 +191,66 @@ def test_whoever_waits_when_the_coordinator_moves_is_told_to_look_elsewhere() ->
     bench.join("a", ids["a"])
     bench._take(bench.group.end(ErrorCode.NOT_COORDINATOR))
     assert bench.joined("a").code is bench.joined("c").code is ErrorCode.NOT_COORDINATOR
+
+
+# --- what it remembers
+
+
+def test_the_timeline_says_who_came_and_went_and_how_long_it_took() -> None:
+    bench, ids = stable("a", "b")
+    bench.leave(ids["b"])
+    bench.wait(500)
+    bench.join("a", ids["a"])
+    bench.sync("a", ids["a"], {ids["a"]: write_assignment({"orders": [0]}, 1)})
+    bench.stored()
+    events = [(event.kind.value, event.client_id, event.generation) for event in bench.group.timeline.events]
+    assert events == [
+        ("joined", "a", 0),
+        ("joined", "b", 0),
+        ("rebalanced", "", 1),
+        ("left", "b", 1),
+        ("rebalanced", "", 2),
+    ]
+    last = bench.group.timeline.events[-1]
+    assert last.duration_ms == 500
+    assert last.partitions_moved is None, "what the members held before were no assignments of consumers"
+
+
+def test_the_timeline_counts_partitions_that_changed_hands() -> None:
+    bench = Bench()
+    bench.join("a")
+    bench.wait(INITIAL_DELAY_MS)
+    member_id = bench.joined("a").member_id
+    bench.sync("a", member_id, {member_id: write_assignment({"orders": [0, 1, 2]}, 1)})
+    bench.stored()
+    bench.answers.clear()
+    bench.join("b")
+    bench.join("a", member_id)
+    other = bench.joined("b").member_id
+    assigned = {
+        member_id: write_assignment({"orders": [0, 1]}, 1),
+        other: write_assignment({"orders": [2], "bills": [0]}, 1),
+    }
+    bench.answers.clear()
+    bench.sync("a", member_id, assigned)
+    bench.stored()
+    assert [event.partitions_moved for event in bench.group.timeline.events if event.kind == "rebalanced"] == [0, 1]
+
+
+def test_a_group_that_waits_for_the_log_alone_is_not_called_again_and_again() -> None:
+    """All have synced, what they agreed on is not acknowledged: the time for that to be done is not this group's."""
+    bench = Bench()
+    bench.join("a")
+    bench.wait(INITIAL_DELAY_MS)
+    member_id = bench.joined("a").member_id
+    bench.sync("a", member_id, {member_id: b"all"})
+    bench.wait(REBALANCE_MS + 1)
+    deadline_ms = bench.group.next_deadline_ms
+    assert deadline_ms is None or deadline_ms > bench.now_ms
+
+
+def test_silence_is_noted_as_such() -> None:
+    bench, ids = stable("a")
+    bench.wait(SESSION_MS)
+    kinds = [(event.kind.value, event.member_id) for event in bench.group.timeline.events]
+    assert ("timed_out", ids["a"]) in kinds

@@ -16,6 +16,7 @@ from broker_engine.groups.placement import group_partition, java_hash
         # Java's hash of this one is -2147483648: the sign bit is masked, Math.abs would leave it negative.
         ("polygenelubricants", 0),
         ("\N{GRINNING FACE}", 1772899),
+        ("\0" * 300 + "hello", 99162322),
     ],
 )
 def test_the_hash_is_javas_with_the_sign_bit_masked(text: str, expected: int) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from uuid import uuid4
 
-from broker_engine.groups.classic import GroupSettings
-from broker_engine.groups.records import GroupRecord
+from broker_engine.groups.classic import ClassicGroup
+from broker_engine.groups.consumer.group import ConsumerGroup
+from broker_engine.groups.consumer.records import encode
+from broker_engine.groups.records import GroupRecord, group_record
+from broker_engine.groups.settings import GroupSettings
 from broker_engine.groups.shard import GroupShard, NewOffset
 from broker_engine.groups.states import GroupState
 from broker_engine.groups.stored import group_value
+from tests.broker_engine.groups.consumers import ConsumerBench
 from tests.broker_engine.groups.members import SESSION_MS, stable
 
 TOPIC_ID = uuid4()
@@ -23,6 +27,17 @@ def replayed(*records: GroupRecord, now_ms: int = 0) -> GroupShard:
     for record in records:
         shard.replay(record.key, record.value, now_ms)
     return shard
+
+
+def expired(shard: GroupShard, *, wall_ms: int, topics: frozenset[str] | None = None) -> list[GroupRecord]:
+    return shard.expired(wall_ms, 1_000, lambda _group: topics)[0]
+
+
+def consumer_records(*members: str) -> list[GroupRecord]:
+    bench = ConsumerBench()
+    for member in members:
+        bench.join(member)
+    return [GroupRecord(*encode(record)) for record in bench.log]
 
 
 def test_the_newest_commit_of_each_partition_counts() -> None:
@@ -43,7 +58,7 @@ def test_a_stored_group_comes_back_with_its_members_and_their_parts() -> None:
     shard = GroupShard(GroupSettings())
     stored = shard.stored_group(bench.group, wall_ms=77)
     found = replayed(stored, now_ms=1_000).group("readers")
-    assert found is not None
+    assert isinstance(found, ClassicGroup)
     assert (found.state, found.generation, found.leader) == (GroupState.STABLE, 1, ids["a"])
     assert [member.assignment for member in found.members.values()] == [b"a", b"b"]
     assert found.next_deadline_ms == 1_000 + SESSION_MS, "they have a session to show that they live"
@@ -61,16 +76,28 @@ def test_a_group_that_is_removed_leaves_nothing() -> None:
 
 def test_offsets_expire_when_a_group_was_empty_for_the_whole_time() -> None:
     shard = replayed(*GroupShard(GroupSettings()).offset_records("g", [new_offset(0, 1)], wall_ms=1_000))
-    assert shard.expired(wall_ms=1_999, retention_ms=1_000) == []
-    expired = shard.expired(wall_ms=2_000, retention_ms=1_000)
-    assert [record.value for record in expired] == [None]
+    assert expired(shard, wall_ms=1_999) == []
+    assert [record.value for record in expired(shard, wall_ms=2_000)] == [None]
+
+
+def test_a_commit_that_says_how_long_it_counts_expires_by_that_and_is_stored_so() -> None:
+    """OffsetCommit up to version 4 can; the record is Kafka's version 1, which alone has room for it."""
+    brief = NewOffset("orders", 0, 1, 3, "note", TOPIC_ID, retention_ms=50)
+    (record,) = GroupShard(GroupSettings()).offset_records("g", [brief], wall_ms=1_000)
+    assert record.value is not None
+    assert record.value[:2] == b"\x00\x01"
+    shard = replayed(record)
+    assert expired(shard, wall_ms=1_049) == []
+    assert [removed.value for removed in expired(shard, wall_ms=1_050)] == [None]
 
 
 def test_offsets_of_a_group_with_members_stay() -> None:
     bench, _ = stable("a")
     shard = GroupShard(GroupSettings())
     stored = [shard.stored_group(bench.group, 0), *shard.offset_records("readers", [new_offset(0, 1)], 0)]
-    assert replayed(*stored).expired(wall_ms=10**12, retention_ms=1) == []
+    assert expired(replayed(*stored), wall_ms=10**12) == [], "its members' bytes do not tell what they read"
+    assert expired(replayed(*stored), wall_ms=10**12, topics=frozenset({"orders"})) == []
+    assert len(expired(replayed(*stored), wall_ms=10**12, topics=frozenset({"bills"}))) == 1
 
 
 def test_an_empty_group_goes_with_its_last_offset_and_by_its_own_time() -> None:
@@ -79,6 +106,42 @@ def test_an_empty_group_goes_with_its_last_offset_and_by_its_own_time() -> None:
     shard = GroupShard(GroupSettings())
     written = [*shard.offset_records("readers", [new_offset(0, 1)], 0), shard.stored_group(bench.group, 5_000)]
     shard = replayed(*written)
-    assert shard.expired(wall_ms=5_500, retention_ms=1_000) == [], "the last member left later than it committed"
-    after = replayed(*written, *shard.expired(wall_ms=6_000, retention_ms=1_000))
+    assert expired(shard, wall_ms=5_500) == [], "the last member left later than it committed"
+    after = replayed(*written, *expired(shard, wall_ms=6_000))
     assert list(after.names()) == []
+
+
+def test_a_group_of_the_consumer_protocol_comes_back_and_goes_with_its_removal() -> None:
+    written = consumer_records("a", "b")
+    shard = replayed(*written)
+    group = shard.group("readers")
+    assert isinstance(group, ConsumerGroup)
+    assert list(group.members) == ["a", "b"]
+    after = replayed(*written, *shard.removal("readers"))
+    assert list(after.names()) == []
+
+
+def test_a_converted_group_is_of_the_protocol_that_the_log_ends_with() -> None:
+    bench, _ = stable("a")
+    classic = GroupShard(GroupSettings()).stored_group(bench.group, 0)
+    upgraded = [classic, group_record("readers", None), *consumer_records("a")]
+    assert isinstance(replayed(*upgraded).group("readers"), ConsumerGroup)
+    downgraded = [*upgraded, *replayed(*upgraded).group_removal("readers"), classic]
+    assert isinstance(replayed(*downgraded).group("readers"), ClassicGroup)
+
+
+def test_an_empty_group_of_the_consumer_protocol_goes_with_its_last_offset() -> None:
+    bench = ConsumerBench()
+    bench.join("a")
+    bench.ask("a", -1)
+    written = [GroupRecord(*encode(record)) for record in bench.log]
+    shard = replayed(*written, *GroupShard(GroupSettings()).offset_records("readers", [new_offset(0, 1)], 5_000))
+    assert expired(shard, wall_ms=5_500) == []
+    records, gone = shard.expired(6_000, 1_000, lambda _group: frozenset())
+    assert gone == ["readers"]
+    assert len(records) == 3, "the offset, the target's epoch, the group"
+
+
+def test_what_compaction_left_behind_of_a_group_that_is_gone_makes_no_group() -> None:
+    tombstones = [GroupRecord(record.key, None) for record in consumer_records("a")]
+    assert list(replayed(*tombstones).names()) == []

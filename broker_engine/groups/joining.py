@@ -1,0 +1,107 @@
+"""JoinGroup of a classic group: who is let in, and as whom. A newcomer first gets an id, a member comes again, a static
+member (KIP-345) comes back under its name without a rebalance. What follows for the others is in classic.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from broker_engine.errors import ErrorCode
+from broker_engine.groups.classic import ClassicGroup
+from broker_engine.groups.effects import Effect, JoinAnswer, Reply, Store, refuse_join, release
+from broker_engine.groups.member import JoinAsk, Member, Waiter, new_member
+from broker_engine.groups.states import GroupState
+from broker_engine.groups.timeline import EventKind
+
+NewMemberId = Callable[[JoinAsk], str]
+
+
+def join(group: ClassicGroup, ask: JoinAsk, waiter: Waiter, now_ms: int, new_id: NewMemberId) -> list[Effect]:
+    code = _check(group, ask)
+    if code is not ErrorCode.NONE:
+        return [refuse_join(waiter, code, ask.member_id)]
+    if ask.member_id:
+        return _join_known(group, ask, waiter, now_ms)
+    member_id = new_id(ask)
+    known_id = group.roster.id_of(ask.instance_id)
+    if known_id is not None:
+        return _replace_static(group, group.members[known_id], ask, waiter, now_ms, new_id=member_id)
+    if ask.instance_id is None and ask.needs_known_id:
+        group.roster.pending[member_id] = now_ms + ask.session_timeout_ms
+        return [refuse_join(waiter, ErrorCode.MEMBER_ID_REQUIRED, member_id)]
+    return _add(group, member_id, ask, waiter, now_ms)
+
+
+def _check(group: ClassicGroup, ask: JoinAsk) -> ErrorCode:
+    if group.state is GroupState.DEAD:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if not group.roster.fits(ask):
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    if not group.roster.knows(ask) and len(group.members) >= group.size_max:
+        return ErrorCode.GROUP_MAX_SIZE_REACHED
+    return ErrorCode.NONE
+
+
+def _join_known(group: ClassicGroup, ask: JoinAsk, waiter: Waiter, now_ms: int) -> list[Effect]:
+    code = group.roster.check(ask.member_id, ask.instance_id)
+    if code is ErrorCode.UNKNOWN_MEMBER_ID and group.roster.pending.pop(ask.member_id, None) is not None:
+        return _add(group, ask.member_id, ask, waiter, now_ms)
+    if code is not ErrorCode.NONE:
+        return [refuse_join(waiter, code, ask.member_id)]
+    return _rejoin(group, group.members[ask.member_id], ask, waiter, now_ms)
+
+
+def _add(group: ClassicGroup, member_id: str, ask: JoinAsk, waiter: Waiter, now_ms: int) -> list[Effect]:
+    member = new_member(member_id, ask, now_ms)
+    member.joining = waiter
+    return group.admit(member, ask.protocol_type, now_ms)
+
+
+def _rejoin(group: ClassicGroup, member: Member, ask: JoinAsk, waiter: Waiter, now_ms: int) -> list[Effect]:
+    member.seen_ms = now_ms
+    is_same = member.protocols == ask.protocols
+    is_retry = group.state is GroupState.COMPLETING_REBALANCE and is_same
+    is_content = group.state is GroupState.STABLE and is_same and member.id != group.leader
+    earlier, member.joining = member.joining, None
+    effects: list[Effect] = [] if earlier is None else [refuse_join(earlier, ErrorCode.UNKNOWN_MEMBER_ID, member.id)]
+    member.take_over(ask)
+    if is_retry or is_content:
+        return [*effects, Reply(waiter, group.joined(member))]
+    if not is_same or group.state is GroupState.STABLE:
+        group.note(EventKind.REJOINED if is_same else EventKind.SUBSCRIPTION_CHANGED, member, now_ms)
+    member.joining = waiter
+    return [*effects, *group.rebalance(now_ms)]
+
+
+# --- static members
+
+
+def _replace_static(
+    group: ClassicGroup, member: Member, ask: JoinAsk, waiter: Waiter, now_ms: int, *, new_id: str
+) -> list[Effect]:
+    """The same instance under a new id: the old one is fenced wherever it still speaks."""
+    old_id, was_leader = member.id, member.id == group.leader
+    effects = release(member, ErrorCode.FENCED_INSTANCE_ID)
+    group.roster.rename(member, new_id)
+    member.seen_ms = now_ms
+    member.take_over(ask)
+    group.note(EventKind.RETURNED, member, now_ms)
+    if group.state is not GroupState.STABLE or group.roster.elect_protocol() != group.protocol:
+        member.joining = waiter
+        return [*effects, *group.rebalance(now_ms)]
+    answer = _welcomed_back(group, member, old_id, was_leader=was_leader, can_skip=ask.can_skip_assignment)
+    return [*effects, Store(group.generation), Reply(waiter, answer)]
+
+
+def _welcomed_back(group: ClassicGroup, member: Member, old_id: str, *, was_leader: bool, can_skip: bool) -> JoinAnswer:
+    """An old client that led would assign anew: told its own former id, it acts as a follower."""
+    skips = was_leader and can_skip
+    return JoinAnswer(
+        member_id=member.id,
+        generation=group.generation,
+        protocol_type=group.protocol_type,
+        protocol=group.protocol,
+        leader=old_id if was_leader and not can_skip else group.leader or "",
+        skip_assignment=skips,
+        members=group.roster.roll(group.protocol) if skips else (),
+    )

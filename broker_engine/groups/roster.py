@@ -1,0 +1,134 @@
+"""Who is in a classic group: its members, which of them leads, who has an id and has not joined yet, which names static
+members go by. Plain bookkeeping; when members come and go is decided in classic.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from broker_engine.errors import ErrorCode
+from broker_engine.groups.consumer_protocol import PROTOCOL_TYPE, read_assignment, read_subscription
+from broker_engine.groups.member import JoinAsk, Member, common_protocols, elect_protocol
+from broker_engine.groups.timeline import Owners
+
+_ASSIGNMENT_BYTES_MAX = 1 << 18
+"""More than this is not read to see what moved: it would hold up everybody else."""
+
+Roll = tuple[tuple[str, str | None, bytes], ...]
+
+
+class Roster:
+    def __init__(self) -> None:
+        self.members: dict[str, Member] = {}
+        self.leader: str | None = None
+        self.protocol_type = ""
+        self.pending: dict[str, int] = {}
+        """Ids that were given out and have not joined yet, and until when they may."""
+        self._static: dict[str, str] = {}
+
+    def replace_all(self, members: Iterable[Member], leader: str | None, protocol_type: str) -> None:
+        self.members = {member.id: member for member in members}
+        self.leader, self.protocol_type = leader, protocol_type
+        self._static = {member.instance_id: member.id for member in self.members.values() if member.instance_id}
+
+    # --- questions
+
+    def id_of(self, instance_id: str | None) -> str | None:
+        return None if instance_id is None else self._static.get(instance_id)
+
+    def check(self, member_id: str, instance_id: str | None) -> ErrorCode:
+        owner = self.id_of(instance_id)
+        if owner is not None and owner != member_id:
+            return ErrorCode.FENCED_INSTANCE_ID
+        return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
+
+    def knows(self, ask: JoinAsk) -> bool:
+        return ask.member_id in self.members or self.id_of(ask.instance_id) is not None
+
+    def fits(self, ask: JoinAsk) -> bool:
+        """It shares a protocol with everybody else."""
+        if not ask.protocol_type or not ask.protocols:
+            return False
+        others = [member for member in self.members.values() if member.id != ask.member_id]
+        if not others:
+            return True
+        names = [name for name, _ in ask.protocols]
+        return ask.protocol_type == self.protocol_type and any(name in names for name in common_protocols(others))
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+
+    @property
+    def is_awaited(self) -> bool:
+        """Somebody who is known has not joined."""
+        return bool(self.pending) or any(member.joining is None for member in self.members.values())
+
+    def elect_protocol(self) -> str:
+        return elect_protocol(list(self.members.values()))
+
+    def roll(self, protocol: str | None) -> Roll:
+        return tuple((each.id, each.instance_id, each.metadata_of(protocol or "")) for each in self.members.values())
+
+    # --- changes
+
+    def add(self, member: Member, protocol_type: str) -> None:
+        if not self.members:
+            self.protocol_type = protocol_type
+        self.members[member.id] = member
+        if member.instance_id is not None:
+            self._static[member.instance_id] = member.id
+        self.leader = self.leader or member.id
+
+    def drop(self, member: Member) -> None:
+        del self.members[member.id]
+        if member.instance_id is not None:
+            self._static.pop(member.instance_id, None)
+        if self.leader == member.id:
+            self.leader = next(iter(self.members), None)
+
+    def rename(self, member: Member, new_id: str) -> None:
+        """The same static member under a new id; it goes on leading if it led."""
+        assert member.instance_id is not None
+        old_id = member.id
+        del self.members[old_id]
+        member.id = new_id
+        self.members[new_id] = member
+        self._static[member.instance_id] = new_id
+        if self.leader == old_id:
+            self.leader = new_id
+
+    def elect_leader(self) -> bool:
+        """The leader stays who it was if it has joined. False where nobody has."""
+        here = [member.id for member in self.members.values() if member.joining is not None]
+        if here and self.leader not in here:
+            self.leader = here[0]
+        return bool(here)
+
+    # --- inside the clients' own bytes
+
+    def owners(self) -> Owners | None:
+        """Which member holds each partition; None where the clients' bytes do not tell."""
+        total_bytes = sum(len(member.assignment) for member in self.members.values())
+        if (self.protocol_type != PROTOCOL_TYPE and self.members) or total_bytes > _ASSIGNMENT_BYTES_MAX:
+            return None
+        owners: dict[tuple[str, int], str] = {}
+        for member in self.members.values():
+            assigned = read_assignment(member.assignment)
+            if assigned is None:
+                return None
+            places = ((topic, index) for topic, indexes in assigned.items() for index in indexes)
+            owners |= dict.fromkeys(places, member.instance_id or member.id)
+        return owners
+
+    def subscribed_topics(self, protocol: str | None) -> frozenset[str] | None:
+        """As the clients name them; None where somebody's bytes do not tell."""
+        if self.protocol_type != PROTOCOL_TYPE or protocol is None:
+            return None
+        topics: set[str] = set()
+        for member in self.members.values():
+            found = read_subscription(member.metadata_of(protocol))
+            if found is None:
+                return None
+            topics.update(found.topics)
+        return frozenset(topics)

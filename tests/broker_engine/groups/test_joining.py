@@ -1,0 +1,154 @@
+"""Who is let into a classic group, and as whom. What Kafka 4.3.1 answered decides where it could go either way."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker_engine.errors import ErrorCode
+from broker_engine.groups.states import GroupState
+from tests.broker_engine.groups.members import INITIAL_DELAY_MS, REBALANCE_MS, SESSION_MS, Bench, stable
+
+# --- newcomers
+
+
+def test_a_new_group_waits_a_moment_so_that_its_first_members_come_together() -> None:
+    bench = Bench()
+    bench.join("a")
+    bench.join("b")
+    assert bench.answers == {}
+    bench.wait(2 * INITIAL_DELAY_MS)
+    a, b = bench.joined("a"), bench.joined("b")
+    assert (a.generation, b.generation) == (1, 1)
+    assert a.leader == b.leader == a.member_id
+    assert [metadata for _, _, metadata in a.members] == [b"a by range", b"b by range"]
+    assert b.members == (), "only the leader is told of everybody"
+
+
+def test_the_first_wait_grows_while_members_keep_coming_but_not_beyond_the_rebalance_time() -> None:
+    bench = Bench()
+    bench.join("first")
+    for number in range(25):
+        bench.wait(INITIAL_DELAY_MS - 500)
+        bench.join(f"late-{number}")
+    assert bench.joined("first").generation == 1
+    assert bench.now_ms >= REBALANCE_MS
+
+
+def test_a_new_client_first_gets_an_id_and_joins_with_it() -> None:
+    bench = Bench()
+    asked = bench.join("a", needs_known_id=True)
+    assert asked is not None
+    assert (asked.code, asked.generation, asked.leader) == (ErrorCode.MEMBER_ID_REQUIRED, -1, "")
+    assert bench.heartbeat(asked.member_id) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert bench.join("a", asked.member_id, needs_known_id=True) is None
+    bench.wait(INITIAL_DELAY_MS)
+    assert bench.joined("a").member_id == asked.member_id
+
+
+def test_an_id_that_nobody_joins_with_is_forgotten_after_a_session() -> None:
+    bench = Bench()
+    asked = bench.join("a", needs_known_id=True)
+    assert asked is not None
+    bench.wait(SESSION_MS)
+    late = bench.join("a", asked.member_id, needs_known_id=True)
+    assert late is not None
+    assert late.code is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_protocol_is_chosen_that_all_speak_by_the_votes_of_all() -> None:
+    bench = Bench()
+    bench.join("a", protocols="range sticky")
+    bench.join("b", protocols="sticky range")
+    bench.join("c", protocols="sticky range odd")
+    bench.wait(2 * INITIAL_DELAY_MS)
+    assert bench.joined("a").protocol == "sticky"
+
+
+@pytest.mark.parametrize("change", [{"protocols": "other"}, {"protocols": ""}, {"protocol_type": "connect"}])
+def test_who_shares_no_protocol_is_not_let_in(change: dict[str, str]) -> None:
+    bench, _ = stable("a")
+    refused = bench.join("b", **change)
+    assert refused is not None
+    assert refused.code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+def test_a_full_group_takes_nobody_more_but_those_who_are_in_it() -> None:
+    bench, ids = stable("a", "b", size_max=2)
+    refused = bench.join("c")
+    assert refused is not None
+    assert refused.code is ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert bench.join("a", ids["a"]) is None, "the leader comes again, and a rebalance begins"
+
+
+def test_a_group_that_nobody_came_to_is_nothing() -> None:
+    bench = Bench()
+    bench.join("a", protocols="")
+    assert bench.group.is_nothing
+    asked = bench.join("a", needs_known_id=True)
+    assert asked is not None
+    assert not bench.group.is_nothing, "somebody is about to join"
+    bench.wait(SESSION_MS)
+    assert bench.group.is_nothing
+    assert not stable("a")[0].group.is_nothing
+
+
+# --- static members
+
+
+def static_pair() -> tuple[Bench, str, str]:
+    bench = Bench()
+    bench.join("a", instance="one")
+    bench.join("b", instance="two")
+    bench.wait(2 * INITIAL_DELAY_MS)
+    a, b = bench.joined("a").member_id, bench.joined("b").member_id
+    bench.sync("a", a, {a: b"a", b: b"b"}, instance_id="one")
+    bench.sync("b", b, instance_id="two")
+    bench.stored()
+    bench.answers.clear()
+    return bench, a, b
+
+
+def test_a_static_member_comes_back_without_a_rebalance_and_its_old_self_is_fenced() -> None:
+    bench, _, old = static_pair()
+    answer = bench.join("b", instance="two")
+    assert answer is not None
+    assert (answer.generation, bench.group.state) == (1, GroupState.STABLE)
+    assert bench.heartbeat(old, instance="two") is ErrorCode.FENCED_INSTANCE_ID
+    assert bench.heartbeat(old) is ErrorCode.UNKNOWN_MEMBER_ID
+    bench.sync("b", answer.member_id, instance_id="two")
+    assert bench.synced("b").assignment == b"b"
+
+
+def test_a_static_leader_that_comes_back_need_not_assign_again() -> None:
+    bench, old, _ = static_pair()
+    told = bench.join("a", instance="one", can_skip_assignment=True)
+    assert told is not None
+    assert (told.skip_assignment, told.leader, len(told.members)) == (True, told.member_id, 2)
+    again = bench.join("a", instance="one", can_skip_assignment=False)
+    assert again is not None
+    assert again.leader == told.member_id != again.member_id, "an old client is told its former id, and follows"
+    assert old not in bench.group.members
+
+
+def test_a_static_member_that_would_change_the_protocol_begins_a_rebalance() -> None:
+    bench = Bench()
+    bench.join("a", instance="one", protocols="sticky range")
+    bench.wait(INITIAL_DELAY_MS)
+    a = bench.joined("a").member_id
+    bench.sync("a", a, {a: b"all"}, instance_id="one")
+    bench.stored()
+    bench.answers.clear()
+    answer = bench.join("a", instance="one", protocols="range")
+    assert bench.group.protocol == "range"
+    assert answer is not None
+    assert answer.generation == 2
+
+
+def test_a_static_member_that_stays_away_is_removed_after_its_session_or_by_name() -> None:
+    bench, a, _ = static_pair()
+    assert bench.leave("", "two") is ErrorCode.NONE
+    assert bench.leave("", "two") is ErrorCode.UNKNOWN_MEMBER_ID
+    assert bench.leave("somebody", "one") is ErrorCode.FENCED_INSTANCE_ID
+    bench.wait(SESSION_MS)
+    assert bench.heartbeat(a, instance="one") is ErrorCode.UNKNOWN_MEMBER_ID
+    assert bench.group.state is GroupState.EMPTY
