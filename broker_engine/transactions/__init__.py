@@ -1,0 +1,1 @@
+"""Transactions, pure: what a coordinator decides, what it stores, and what it knows of one partition's ids."""
