@@ -13,10 +13,10 @@ from dataclasses import fields, replace
 from operator import attrgetter
 
 from broker_engine.telemetry.schema import (
+    ROW_OF_KIND,
     BrokerRow,
     ClusterRow,
     Key,
-    PartitionRow,
     Row,
     TenantRow,
     encode_key,
@@ -31,7 +31,7 @@ EVERY_TICK = -1
 
 _SAID = {
     row_type: attrgetter(*(each.name for each in fields(row_type) if each.name != "at_ms"))
-    for row_type in (PartitionRow, TenantRow, BrokerRow, ClusterRow)
+    for row_type in ROW_OF_KIND.values()
 }
 
 
@@ -73,9 +73,9 @@ class Sampler:
         self._last.pop(key, None)
 
     def forget(self, key: Key, now_ms: int) -> list[EncodedRecord]:
-        """A last row for a partition that is no longer here, so that readers drop it."""
+        """A last row for what is no longer there, so that readers drop it."""
         row = self._last.pop(key, None)
         if row is None:
             return []
-        assert isinstance(row, PartitionRow)
+        assert not isinstance(row, TenantRow | BrokerRow | ClusterRow), "these never go"
         return [(encode_key(key), encode_row(replace(row, at_ms=now_ms, is_deleted=True)))]

@@ -18,7 +18,10 @@ VERSION = 1
 class Kind(StrEnum):
     BROKER = "broker"
     CLUSTER = "cluster"
+    GROUP = "group"
+    GROUP_OFFSET = "group_offset"
     PARTITION = "partition"
+    READERS = "readers"
     TENANT = "tenant"
 
 
@@ -30,8 +33,10 @@ class Key:
     tenant: str = ""
     """The owner of what the row is about; "" = root."""
     name: str = ""
-    """The topic's own name, without its tenant."""
+    """The topic's own name, without its tenant; of a `group` row the group's."""
     partition: int = -1
+    group: str = ""
+    """Of a `group_offset` row: whose offset in that partition."""
     v: int = VERSION
 
 
@@ -139,13 +144,123 @@ class ClusterRow:
     """Since the cluster began: each may have lost acknowledged records."""
 
 
-Row = PartitionRow | TenantRow | BrokerRow | ClusterRow
+@dataclass(frozen=True, slots=True)
+class GroupMemberRow:
+    id: str
+    client_id: str
+    host: str
+    instance_id: str
+    """Empty where the member is not a static one."""
+    partitions: dict[str, list[int]]
+    """What it owns, by topic, as its tenant names them. Empty while the group rebalances."""
 
-_ROW_OF_KIND: dict[Kind, type[Row]] = {
+
+@dataclass(frozen=True, slots=True)
+class RebalanceRow:
+    """One line of a group's timeline."""
+
+    at_ms: int
+    kind: str
+    member: str
+    client_id: str
+    generation: int
+    duration_ms: int
+    """How long the rebalance took; -1 where this line is not its end."""
+    moved_count: int
+    """Partitions that changed hands; -1 where it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """Written by the group's coordinator alone: the leader of `__consumer_offsets`-`offsets_partition`."""
+
+    at_ms: int
+    coordinator_epoch: int
+    """The leader epoch of that partition: a deposed coordinator's late row has a lower one."""
+    offsets_partition: int
+    state: str
+    protocol: str
+    """`classic` or `consumer` (KIP-848)."""
+    protocol_type: str
+    generation: int
+    """The group epoch of a KIP-848 group."""
+    assignor: str
+    leader: str
+    state_since_ms: int
+    member_count: int
+    members: list[GroupMemberRow]
+    """At most MEMBERS_TOLD_MAX."""
+    events: list[RebalanceRow]
+    """The newest of the timeline, the oldest first."""
+    is_deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOffsetRow:
+    """What a group has committed in one partition; written by its coordinator."""
+
+    at_ms: int
+    coordinator_epoch: int
+    topic_id: str
+    """Empty where the commit did not say it."""
+    offset: int
+    commit_ms: int
+    metadata: str
+    commit_count: int
+    """A running total of this broker epoch."""
+    unread_ms: int
+    """The timestamp of the first record at or after the offset: UNREAD_NONE where there is none yet, UNREAD_UNKNOWN
+    where nobody has looked."""
+    is_deleted: bool = False
+
+
+UNREAD_NONE, UNREAD_UNKNOWN = -1, -2
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderRow:
+    client_id: str
+    host: str
+    offset: int
+    """What it asked for last: everything below has been sent to it. The lowest, where several connections ask."""
+    connection_count: int
+    """More than one: which of them is which member cannot be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadersRow:
+    """Who fetches from a partition, and from where; written by its leader. Empty when nobody did for a while."""
+
+    at_ms: int
+    leader_epoch: int
+    reader_count: int
+    readers: list[ReaderRow]
+    """At most READERS_TOLD_MAX."""
+    is_deleted: bool = False
+
+
+MEMBERS_TOLD_MAX = 300
+EVENTS_TOLD_MAX = 20
+READERS_TOLD_MAX = 50
+
+Row = PartitionRow | TenantRow | BrokerRow | ClusterRow | GroupRow | GroupOffsetRow | ReadersRow
+
+ROW_OF_KIND: dict[Kind, type[Row]] = {
     Kind.PARTITION: PartitionRow,
     Kind.TENANT: TenantRow,
     Kind.BROKER: BrokerRow,
     Kind.CLUSTER: ClusterRow,
+    Kind.GROUP: GroupRow,
+    Kind.GROUP_OFFSET: GroupOffsetRow,
+    Kind.READERS: ReadersRow,
+}
+
+
+_NESTED: dict[Kind, dict[str, type[Any]]] = {
+    Kind.PARTITION: {"replicas": ReplicaRow},
+    Kind.CLUSTER: {"brokers": MemberRow},
+    Kind.GROUP: {"members": GroupMemberRow, "events": RebalanceRow},
+    Kind.READERS: {"readers": ReaderRow},
 }
 
 
@@ -161,8 +276,11 @@ _encode_row = json.JSONEncoder(separators=(",", ":"), default=_plain).encode
 
 @lru_cache(maxsize=_KEYS_KEPT)
 def encode_key(key: Key) -> bytes:
-    """Fields in one fixed order, so that equal keys are equal bytes."""
-    return _encode_key(_plain(key)).encode()
+    """Fields in one fixed order, so that equal keys are equal bytes. Only rows about groups name one."""
+    fields = _plain(key)
+    if not key.group:
+        del fields["group"]
+    return _encode_key(fields).encode()
 
 
 def encode_row(row: Row) -> bytes:
@@ -176,8 +294,6 @@ def decode_key(data: bytes) -> Key:
 
 def decode_row(kind: Kind, data: bytes) -> Row:
     fields = json.loads(data)
-    if kind is Kind.PARTITION:
-        fields["replicas"] = [ReplicaRow(**replica) for replica in fields["replicas"]]
-    if kind is Kind.CLUSTER:
-        fields["brokers"] = [MemberRow(**member) for member in fields["brokers"]]
-    return _ROW_OF_KIND[kind](**fields)
+    for name, row_type in _NESTED.get(kind, {}).items():
+        fields[name] = [row_type(**each) for each in fields[name]]
+    return ROW_OF_KIND[kind](**fields)

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from broker_engine.errors import BrokerError
 from broker_engine.ids import NO_LEADER
@@ -14,10 +15,13 @@ from broker_engine.metadata.telemetry_topic import TELEMETRY_TOPIC
 from broker_engine.names import Name
 from broker_engine.records.builder import BatchBuilder, NewRecord
 from broker_engine.server.local_partition import LocalPartition
+from broker_engine.telemetry.groups import GroupTeller
+from broker_engine.telemetry.readers import ReaderTeller
 from broker_engine.telemetry.roster import Entry, News, PartitionId, Roster, speaker_of
 from broker_engine.telemetry.rows import Census, cluster_row, partition_row, take_census
 from broker_engine.telemetry.sampler import EVERY_TICK, EncodedRecord, Sampler
 from broker_engine.telemetry.schema import BrokerRow, ClusterRow, Key, Kind, Row, TenantRow
+from broker_engine.telemetry.unread import UnreadTimes
 
 if TYPE_CHECKING:
     from broker_engine.server.broker import Broker
@@ -46,6 +50,10 @@ class TelemetryWriter:
         self._followed: tuple[int, bool] = (-1, False)
         self._settling: list[LocalPartition] = []
         self._census = Census()
+        self._groups = GroupTeller(self._key, self._sampler.turn_of, self._topic_name)
+        self._readers = ReaderTeller(broker.fetch_positions, self._roster.find, self._key, self._sampler.turn_of)
+        self.unread = UnreadTimes(broker, self._groups)
+        """Runs beside `run`: reading logs takes time, and telling of the broker does not wait for it."""
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -66,10 +74,12 @@ class TelemetryWriter:
         news = self._follow()
         if news is not NO_NEWS or self._sampler.turn % TICKS_PER_CENSUS == 0:
             self._census = take_census(self._roster.led(), self._broker.partitions.all())
+        self._groups.follow(self._broker.groups.ready())
+        self._readers.follow(now_ms)
         records = self._sampler.sample(self._rows(news, now_ms))
-        for key in news.handed_over:
+        for key in (*news.handed_over, *self._groups.take_handed_over(), *self._readers.take_handed_over()):
             self._sampler.drop(key)
-        for key in news.gone:
+        for key in (*news.gone, *self._groups.take_gone()):
             records += self._sampler.forget(key, now_ms)
         for batch in _batches(records, now_ms):
             target.append_own(batch)
@@ -100,6 +110,9 @@ class TelemetryWriter:
     def _rows(self, news: News, now_ms: int) -> Iterator[tuple[Key, int, Row]]:
         for entry in self._entries(news).values():
             yield entry.key, entry.turn, partition_row(entry, now_ms)
+        turn, wall_offset_ms = self._sampler.turn, now_ms - self._broker.clock.monotonic_ms()
+        yield from self._readers.rows(turn, now_ms)
+        yield from self._groups.rows(turn, now_ms, wall_offset_ms)
         for tenant, usage in self._broker.usage.items():
             key = self._key(Kind.TENANT, tenant=tenant)
             row = TenantRow(now_ms, usage.bytes_in, usage.bytes_out, usage.records_in, usage.requests)
@@ -128,9 +141,13 @@ class TelemetryWriter:
     def _partition_key(self, name: Name, index: int) -> Key:
         return self._key(Kind.PARTITION, tenant=name.tenant, name=name.name, partition=index)
 
-    def _key(self, kind: Kind, *, tenant: str = "", name: str = "", partition: int = -1) -> Key:
+    def _key(self, kind: Kind, *, tenant: str = "", name: str = "", partition: int = -1, group: str = "") -> Key:
         broker = self._broker
-        return Key(broker.node_id, broker.broker_epoch, kind, tenant, name, partition)
+        return Key(broker.node_id, broker.broker_epoch, kind, tenant, name, partition, group)
+
+    def _topic_name(self, topic_id: UUID) -> Name | None:
+        topic = self._broker.image.topics.get(topic_id)
+        return None if topic is None else topic.name
 
     def _cluster_row(self, now_ms: int) -> ClusterRow:
         return cluster_row(
