@@ -1,12 +1,12 @@
 """AlterConfigs (key 33), versions 0-2: what it gives is all that the resource has afterwards. Java 4 no longer sends
-it. Left out: groups, client metrics, broker loggers.
+it. Left out: client metrics, broker loggers.
 """
 
 from __future__ import annotations
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.api import Api, Call, Scope
-from broker_engine.handlers.config_resources import resource_of
+from broker_engine.handlers.config_resources import check_bounds, resource_of
 from broker_engine.handlers.leaderless import log_ends_for_configs
 from broker_engine.metadata.controller import ConfigResult, Resource, alter_configs, with_consequences
 from broker_engine.names import to_wire
@@ -24,6 +24,7 @@ async def handle(request: AlterConfigsRequest, call: Call) -> AlterConfigsRespon
     for asked in request.resources:
         try:
             resource = resource_of(asked.resource_type, asked.resource_name, call)
+            check_bounds(resource, [(each.name, each.value) for each in asked.configs], call)
         except BrokerError as error:
             answers.append(_refused(asked, error))
             continue

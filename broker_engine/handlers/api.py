@@ -25,6 +25,7 @@ class Scope(Enum):
     NAMELESS = "names nothing that belongs to a tenant"
     TOPICS = "every topic name and topic id in it is looked up among the caller's own"
     GROUPS = "every group name in it is the caller's own, and so is every topic"
+    TRANSACTIONS = "every transactional id in it is the caller's own, and so is every group and topic"
     PRIVATE = "for the control plane, on internal listeners only"
     BROKERS = "from node to node, on the controller's listener only"
 
@@ -56,6 +57,15 @@ class Reply(Generic[Resp]):
     is_last: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Held(Generic[Resp]):
+    """An answer that needs time, and holds up the connection's next request though the API as such does not: until it
+    is there, or until there is something to wait for that holds up nobody.
+    """
+
+    answer: Awaitable[Resp | Reply[Resp] | Awaitable[Resp | Reply[Resp]]]
+
+
 Answer = Union[Resp, Reply[Resp]]  # noqa: UP007 - a generic alias has to begin with a type, not with a variable
 
 
@@ -63,7 +73,7 @@ Answer = Union[Resp, Reply[Resp]]  # noqa: UP007 - a generic alias has to begin 
 class Api(Generic[Req, Resp]):
     request: type[Req]
     scope: Scope
-    handle: Callable[[Req, Call], Answer[Resp] | Awaitable[Answer[Resp]]]
+    handle: Callable[[Req, Call], Answer[Resp] | Held[Resp] | Awaitable[Answer[Resp]]]
     """Decides and answers. An awaitable where the answer needs time: it holds up the connection's next request."""
     refuse: Callable[[Req, BrokerError], Resp]
     """The whole request is refused with one code: the answer has as many entries as the request asks for."""

@@ -1,15 +1,16 @@
-"""DescribeConfigs (key 32), versions 1-4, of topics, of this broker, and of what was set for all brokers ("").
+"""DescribeConfigs (key 32), versions 1-4, of topics, groups, this broker, and of what was set for all brokers ("").
 
-Left out: groups, client metrics, broker loggers.
+Left out: client metrics, broker loggers.
 """
 
 from __future__ import annotations
 
 from broker_engine.config import ConfigRow, describe_broker, describe_cluster_wide, describe_topic
+from broker_engine.config.group import describe_group
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.api import Api, Call, Scope
 from broker_engine.handlers.config_resources import resource_of
-from broker_engine.metadata.records import RESOURCE_BROKER, RESOURCE_TOPIC
+from broker_engine.metadata.records import RESOURCE_BROKER, RESOURCE_GROUP, RESOURCE_TOPIC
 from broker_engine.names import check_topic_name, from_wire
 from broker_engine.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -53,6 +54,11 @@ def _rows(asked: DescribeConfigsResource, call: Call) -> list[ConfigRow]:
         return describe_topic(topic.configs, config, replication_factor=factor, keys=asked.configuration_keys)
     if resource.type == RESOURCE_BROKER:
         return _broker_rows(asked, call)
+    if resource.type == RESOURCE_GROUP:
+        if not resource.name.name:
+            raise BrokerError(ErrorCode.INVALID_REQUEST, "Group name must not be empty.")
+        own = call.broker.image.group_configs.get(resource.name, {})
+        return describe_group(own, config, keys=asked.configuration_keys)
     raise BrokerError(ErrorCode.INVALID_REQUEST, f"resource type {asked.resource_type} has no configs here")
 
 

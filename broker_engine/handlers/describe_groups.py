@@ -1,4 +1,6 @@
-"""DescribeGroups (key 15), versions 0-6. A group that is not there is Dead, from version 6 on with 69 and why."""
+"""DescribeGroups (key 15), versions 0-6, of classic groups. One that is not there, or of the consumer protocol, is
+Dead, from version 6 on with 69 and why.
+"""
 
 from __future__ import annotations
 
@@ -35,17 +37,19 @@ def _describe(text: str, call: Call) -> DescribedGroup:
     except BrokerError as error:
         return DescribedGroup(group_id=text, error_code=error.code, error_message=error.message or None)
     group = shard.group(name)
-    if group is not None:
+    if isinstance(group, ClassicGroup):
         return _described(text, group)
+    if group is not None:
+        return _absent(text, f"Group {text} is not a classic group.", call.version)
     if shard.committed(name):
         return DescribedGroup(group_id=text, group_state=GroupState.EMPTY.value)
-    return _absent(text, call.version)
+    return _absent(text, f"Group {text} not found.", call.version)
 
 
-def _absent(text: str, version: int) -> DescribedGroup:
+def _absent(text: str, reason: str, version: int) -> DescribedGroup:
     group = DescribedGroup(group_id=text, group_state=GroupState.DEAD.value)
     if version >= _FIRST_VERSION_WITH_NOT_FOUND:
-        group.error_code, group.error_message = ErrorCode.GROUP_ID_NOT_FOUND, f"Group {text} not found."
+        group.error_code, group.error_message = ErrorCode.GROUP_ID_NOT_FOUND, reason
     return group
 
 

@@ -3,14 +3,14 @@
 Byte limits are KIP-74's: the first batch of the first partition that has one is whole, after it the limits hold.
 Sessions are KIP-227's (server/fetch_sessions.py): an incremental answer names a partition only for records, an error,
 or a high watermark or log start that moved. Who came to the wrong broker is told the right one (KIP-951, from v16).
-Followers fetch by replica_fetch.py, on another listener. Left out: reads from followers (KIP-392), aborted transactions
-(with transactions).
+Readers of committed records get what is below the last stable offset, and a list of the aborted transactions in it.
+Followers fetch by replica_fetch.py, on another listener. Left out: reads from followers (KIP-392).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from uuid import UUID
@@ -19,11 +19,13 @@ from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.api import Api, Call, Scope
 from broker_engine.handlers.topics import check_leader_epoch, find_topic, hinted_nodes, led_partition
 from broker_engine.log.files import FileRange
+from broker_engine.log.txn_index import AbortedTransaction as Aborted
 from broker_engine.metadata.image import TopicImage
 from broker_engine.server.fetch_sessions import FINAL_EPOCH, FIRST_EPOCH, NO_SESSION, FetchSession, Target
 from broker_engine.server.fetch_waiter import FetchWaiter
 from broker_engine.server.local_partition import LocalPartition
 from broker_engine.wire.messages.fetch import (
+    AbortedTransaction,
     EpochEndOffset,
     FetchableTopicResponse,
     FetchPartition,
@@ -77,6 +79,7 @@ def handle(request: FetchRequest, call: Call) -> FetchResponse | Awaitable[Fetch
         plan = _make_plan(request, call)
     except BrokerError as error:  # of the session: such an answer names no topics
         return FetchResponse(error_code=error.code)
+    call.broker.fetch_positions.note(call.session, call.client_id, plan.targets)
     partitions = [target.partition for target in plan.targets if target.partition is not None]
     read = _read(plan)
     if read.is_urgent or read.size_bytes >= request.min_bytes or request.max_wait_ms <= 0 or not partitions:
@@ -84,7 +87,13 @@ def handle(request: FetchRequest, call: Call) -> FetchResponse | Awaitable[Fetch
     read.release()
     # Registered before this function returns: an append between the read and the wait would go unnoticed otherwise.
     wait_s = min(request.max_wait_ms, MAX_WAIT_MS_MAX) / 1000
-    waiter = FetchWaiter(partitions, request.min_bytes - read.size_bytes, wait_s, asyncio.get_running_loop())
+    waiter = FetchWaiter(
+        partitions,
+        request.min_bytes - read.size_bytes,
+        wait_s,
+        asyncio.get_running_loop(),
+        is_committed_only=plan.is_committed_only,
+    )
     return _read_when_ready(plan, waiter, request.min_bytes)
 
 
@@ -304,7 +313,18 @@ def _read_partition(target: Target, plan: _Plan, left_bytes: int, *, is_first: b
         )
     except BrokerError as error:
         return _refused(target, plan, error), 0
-    return _with_offsets(asked, partition, plan, read.ranges), read.size_bytes
+    data = _with_offsets(asked, partition, plan, read.ranges)
+    if plan.is_committed_only and read.ranges:
+        try:
+            data.aborted_transactions = _aborted(partition.aborted_in(read, asked.fetch_offset))
+        except BrokerError as error:
+            read.release()
+            return _refused(target, plan, error), 0
+    return data, read.size_bytes
+
+
+def _aborted(transactions: Iterable[Aborted]) -> list[AbortedTransaction]:
+    return [AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset) for each in transactions]
 
 
 def _diverging_epoch(partition: LocalPartition, asked: FetchPartition) -> EpochEndOffset | None:

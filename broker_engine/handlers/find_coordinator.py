@@ -1,5 +1,5 @@
-"""FindCoordinator (key 10), versions 0-6, for groups: the leader of the partition of `__consumer_offsets` that the
-group's name falls on. The first question makes the topic. Left out: transactional ids (15) and share groups (42).
+"""FindCoordinator (key 10), versions 0-6: the leader of the partition of `__consumer_offsets` that a group's name falls
+on, or of `__transaction_state` for a transactional id. The first question makes the topic. Left out: share groups (42).
 """
 
 from __future__ import annotations
@@ -29,17 +29,15 @@ def refuse(request: FindCoordinatorRequest, error: BrokerError) -> FindCoordinat
 
 
 def _find(key: str, key_type: int, call: Call) -> Coordinator:
-    if key_type == _TRANSACTION:
-        return _failed(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, "this broker has no transactions yet")
-    if key_type != _GROUP:
+    if key_type not in (_GROUP, _TRANSACTION):
         return _failed(key, ErrorCode.INVALID_REQUEST, f"coordinator type {key_type} is not known")
-    groups = call.broker.groups
-    node_id = groups.node_of(physical(from_wire(key, call.tenant)))
+    coordinator = call.broker.groups if key_type == _GROUP else call.broker.transactions
+    node_id = coordinator.node_of(physical(from_wire(key, call.tenant)))
     for node in call.broker.nodes_for(call.session.listener):
         if node.id == node_id:
             return Coordinator(key=key, node_id=node.id, host=node.host, port=node.port, error_message="")
-    groups.ensure_topic()
-    return _failed(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, "the group has no coordinator yet")
+    coordinator.ensure_topic()
+    return _failed(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, "there is no coordinator yet")
 
 
 def _failed(key: str, code: ErrorCode, text: str) -> Coordinator:

@@ -19,6 +19,11 @@ def any_group_name(call: Call, text: str) -> str:
     return physical(from_wire(text, call.tenant))
 
 
+def client_host(call: Call) -> str:
+    """Where a member sits, as Kafka writes it."""
+    return f"/{call.session.peer.rpartition(':')[0]}"
+
+
 def visible_name(call: Call, text: str) -> str | None:
     """A stored group as this caller sees it; None where it is somebody else's."""
     name = from_wire(text, ROOT)  # as root sees it: also what Apache Kafka wrote, which has no tenants

@@ -1,13 +1,14 @@
-"""IncrementalAlterConfigs (key 44), versions 0-1: set, delete, append to and subtract from configs of topics and
-brokers. Left out: groups, client metrics, broker loggers.
+"""IncrementalAlterConfigs (key 44), versions 0-1: set, delete, append to and subtract from configs of topics, brokers
+and groups. Left out: client metrics, broker loggers.
 """
 
 from __future__ import annotations
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.api import Api, Call, Scope
-from broker_engine.handlers.config_resources import resource_of
+from broker_engine.handlers.config_resources import check_bounds, resource_of
 from broker_engine.handlers.leaderless import log_ends_for_configs
+from broker_engine.metadata.configs import ConfigOperation
 from broker_engine.metadata.controller import (
     ConfigChange,
     ConfigResult,
@@ -30,6 +31,8 @@ async def handle(request: IncrementalAlterConfigsRequest, call: Call) -> Increme
     for asked in request.resources:
         try:
             resource = resource_of(asked.resource_type, asked.resource_name, call)
+            set_ = [(each.name, each.value) for each in asked.configs if each.config_operation == ConfigOperation.SET]
+            check_bounds(resource, set_, call)
         except BrokerError as error:
             answers.append(_refused(asked, error))
             continue

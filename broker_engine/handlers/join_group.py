@@ -6,7 +6,7 @@ from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.groups.effects import JoinAnswer
 from broker_engine.groups.member import JoinAsk
 from broker_engine.handlers.api import Api, Call, Scope
-from broker_engine.handlers.groups import group_name
+from broker_engine.handlers.groups import client_host, group_name
 from broker_engine.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
 
 _FIRST_VERSION_WITH_REBALANCE_TIMEOUT = 1
@@ -33,7 +33,7 @@ def _ask(request: JoinGroupRequest, call: Call) -> JoinAsk:
         member_id=request.member_id,
         instance_id=request.group_instance_id,
         client_id=call.client_id or "",
-        client_host=f"/{call.session.peer.rpartition(':')[0]}",
+        client_host=client_host(call),
         session_timeout_ms=request.session_timeout_ms,
         rebalance_timeout_ms=request.rebalance_timeout_ms if has_timeout else request.session_timeout_ms,
         protocol_type=request.protocol_type,

@@ -10,12 +10,12 @@ from broker_engine.wire.messages.leave_group import LeaveGroupRequest, LeaveGrou
 _FIRST_VERSION_WITH_SEVERAL = 3
 
 
-def handle(request: LeaveGroupRequest, call: Call) -> LeaveGroupResponse:
+async def handle(request: LeaveGroupRequest, call: Call) -> LeaveGroupResponse:
     name = group_name(call, request.group_id)
     if call.version < _FIRST_VERSION_WITH_SEVERAL:
-        (code,) = call.broker.groups.leave(name, [(request.member_id, None)])
+        (code,) = await call.broker.groups.leave(name, [(request.member_id, None)])
         return LeaveGroupResponse(error_code=code)
-    codes = call.broker.groups.leave(name, [(each.member_id, each.group_instance_id) for each in request.members])
+    codes = await call.broker.groups.leave(name, [(each.member_id, each.group_instance_id) for each in request.members])
     return LeaveGroupResponse(
         members=[
             MemberResponse(member_id=each.member_id, group_instance_id=each.group_instance_id, error_code=code)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from broker_engine.errors import BrokerError
+from broker_engine.groups.consumer.group import ConsumerGroup
 from broker_engine.groups.shard import GroupShard
 from broker_engine.groups.states import GroupState
 from broker_engine.handlers.api import Api, Call, Scope
 from broker_engine.handlers.groups import visible_name
 from broker_engine.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
-_CLASSIC = "classic"
+_CLASSIC, _CONSUMER = "classic", "consumer"
 
 
 def handle(request: ListGroupsRequest, call: Call) -> ListGroupsResponse:
@@ -41,7 +42,7 @@ def _listed(shard: GroupShard, call: Call) -> Iterator[ListedGroup]:
             group_id=name,
             protocol_type="" if group is None else group.protocol_type,
             group_state=state.value,
-            group_type=_CLASSIC,
+            group_type=_CONSUMER if isinstance(group, ConsumerGroup) else _CLASSIC,
         )
 
 

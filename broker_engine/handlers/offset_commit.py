@@ -1,4 +1,5 @@
-"""OffsetCommit (key 8), versions 2-10. By a member in its generation, or by anybody while the group has no members.
+"""OffsetCommit (key 8), versions 2-10. By a member in its generation or epoch, or by anybody while the group has no
+members.
 
 Each partition has a code of its own; what is refused keeps nothing of the rest from being committed.
 """
@@ -9,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from broker_engine.errors import BrokerError, ErrorCode
+from broker_engine.groups.consumer.commits import CommitAsk
 from broker_engine.groups.shard import NewOffset
 from broker_engine.handlers.api import Api, Call, Scope
 from broker_engine.handlers.groups import any_group_name
@@ -24,7 +26,7 @@ from broker_engine.wire.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 
-_FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND = 9
+_FIRST_VERSION_WITH_EPOCHS = 9
 
 
 @dataclass(slots=True)
@@ -36,15 +38,18 @@ class _Wish:
 async def handle(request: OffsetCommitRequest, call: Call) -> OffsetCommitResponse:
     name = any_group_name(call, request.group_id)
     groups = call.broker.groups
-    code = groups.check_commit(
-        name, request.member_id, request.group_instance_id, request.generation_id_or_member_epoch
+    wishes: list[_Wish] = []
+    topics = [_topic(topic, request.retention_time_ms, call, wishes) for topic in request.topics]
+    ask = CommitAsk(
+        member_id=request.member_id,
+        instance_id=request.group_instance_id,
+        epoch=request.generation_id_or_member_epoch,
+        places=[(wish.offset.topic_id, wish.offset.partition) for wish in wishes],
+        knows_epochs=call.version >= _FIRST_VERSION_WITH_EPOCHS,
     )
-    if code is ErrorCode.ILLEGAL_GENERATION and call.version >= _FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND:
-        code = code if groups.shard_of(name).group(name) is not None else ErrorCode.GROUP_ID_NOT_FOUND
+    code = groups.check_commit(name, ask)
     if code is not ErrorCode.NONE:
         return refuse(request, BrokerError(code))
-    wishes: list[_Wish] = []
-    topics = [_topic(topic, call, wishes) for topic in request.topics]
     code = await groups.commit(name, [wish.offset for wish in wishes])
     for wish in wishes:
         wish.answer.error_code = code
@@ -66,17 +71,23 @@ def _refused(topic: OffsetCommitRequestTopic, code: ErrorCode) -> OffsetCommitRe
     )
 
 
-def _topic(topic: OffsetCommitRequestTopic, call: Call, wishes: list[_Wish]) -> OffsetCommitResponseTopic:
+def _topic(
+    topic: OffsetCommitRequestTopic, retention_ms: int, call: Call, wishes: list[_Wish]
+) -> OffsetCommitResponseTopic:
     try:
         image = find_topic(call, topic.name, topic.topic_id)
     except BrokerError as error:
         return _refused(topic, error.code)
-    partitions = list(_partitions(topic.partitions, image, call, wishes))
+    partitions = list(_partitions(topic.partitions, image, retention_ms, call, wishes))
     return OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=partitions)
 
 
 def _partitions(
-    asked: Iterable[OffsetCommitRequestPartition], image: TopicImage, call: Call, wishes: list[_Wish]
+    asked: Iterable[OffsetCommitRequestPartition],
+    image: TopicImage,
+    retention_ms: int,
+    call: Call,
+    wishes: list[_Wish],
 ) -> Iterable[OffsetCommitResponsePartition]:
     for each in asked:
         answer = OffsetCommitResponsePartition(partition_index=each.partition_index)
@@ -87,7 +98,8 @@ def _partitions(
             answer.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
         else:
             place = (physical(image.name), each.partition_index)
-            new = NewOffset(*place, each.committed_offset, each.committed_leader_epoch, metadata, image.id)
+            epoch = each.committed_leader_epoch
+            new = NewOffset(*place, each.committed_offset, epoch, metadata, image.id, retention_ms)
             wishes.append(_Wish(answer, new))
         yield answer
 

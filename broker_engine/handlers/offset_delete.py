@@ -1,5 +1,5 @@
-"""OffsetDelete (key 47), version 0: offsets of a group that has no members; with members their topics are refused
-(86), whatever they subscribe to: their subscriptions are the clients' own bytes, which we do not read.
+"""OffsetDelete (key 47), version 0. Topics that a living group reads are refused (86), all topics where its members'
+own bytes do not tell what they read.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ async def handle(request: OffsetDeleteRequest, call: Call) -> OffsetDeleteRespon
     group = shard.group(name)
     if group is None and not shard.committed(name):
         return OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND)
-    if group is not None and group.members:
-        return _answer(request, ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC)
+    names = {topic.name: physical(from_wire(topic.name, call.tenant)) for topic in request.topics}
+    read = groups.subscribed_topics(group) if group is not None and group.members else frozenset[str]()
+    kept = {text for text in names.values() if read is None or text in read}
     places = [
-        (physical(from_wire(topic.name, call.tenant)), each.partition_index)
+        (names[topic.name], each.partition_index)
         for topic in request.topics
         for each in topic.partitions
+        if names[topic.name] not in kept
     ]
-    return _answer(request, await groups.delete_offsets(name, places))
+    code = await groups.delete_offsets(name, places)
+    codes = {each: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if names[each] in kept else code for each in names}
+    return OffsetDeleteResponse(topics=[_topic(topic, codes[topic.name]) for topic in request.topics])
 
 
 def refuse(request: OffsetDeleteRequest, error: BrokerError) -> OffsetDeleteResponse:
     return OffsetDeleteResponse(error_code=error.code)
-
-
-def _answer(request: OffsetDeleteRequest, code: ErrorCode) -> OffsetDeleteResponse:
-    return OffsetDeleteResponse(topics=[_topic(topic, code) for topic in request.topics])
 
 
 def _topic(topic: OffsetDeleteRequestTopic, code: ErrorCode) -> OffsetDeleteResponseTopic:

@@ -1,7 +1,7 @@
 """OffsetFetch (key 9), versions 1-10. Where nothing is committed the offset is -1, without an error.
 
-An offset of a topic that was deleted and made again is not shown: it belongs to the topic id. Left out: offsets in
-open transactions (88), with transactions; the member's epoch (v9), with KIP-848 groups.
+An offset of a topic that was deleted and made again is not shown: it belongs to the topic id. Who wants stable offsets
+(v7) gets 88 where an open transaction would move one. Left out: the member's epoch (v9), with KIP-848 groups.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from uuid import UUID
 
 from broker_engine.errors import BrokerError, ErrorCode
+from broker_engine.groups.pending_offsets import PendingOffsets
 from broker_engine.groups.records import OffsetValue
 from broker_engine.handlers.api import Api, Call, Scope
 from broker_engine.handlers.groups import any_group_name
@@ -38,9 +39,9 @@ Committed = Mapping[tuple[str, int], OffsetValue]
 
 def handle(request: OffsetFetchRequest, call: Call) -> OffsetFetchResponse:
     if call.version >= _FIRST_VERSION_WITH_SEVERAL:
-        return OffsetFetchResponse(groups=[_group(group, call) for group in request.groups])
+        return OffsetFetchResponse(groups=[_group(group, call, request.require_stable) for group in request.groups])
     topics = None if request.topics is None else _topics_of(request)
-    found = _group(OffsetFetchRequestGroup(group_id=request.group_id, topics=topics), call)
+    found = _group(OffsetFetchRequestGroup(group_id=request.group_id, topics=topics), call, request.require_stable)
     if found.error_code:
         return refuse(request, BrokerError(ErrorCode(found.error_code)))
     return OffsetFetchResponse(topics=[_as_single(topic) for topic in found.topics])
@@ -62,14 +63,31 @@ def _topics_of(request: OffsetFetchRequest) -> list[OffsetFetchRequestTopics]:
     ]
 
 
-def _group(asked: OffsetFetchRequestGroup, call: Call) -> OffsetFetchResponseGroup:
+def _group(asked: OffsetFetchRequestGroup, call: Call, require_stable: bool) -> OffsetFetchResponseGroup:
     name = any_group_name(call, asked.group_id)
     try:
-        committed = call.broker.groups.shard_of(name).committed(name)
+        shard = call.broker.groups.shard_of(name)
+        code = call.broker.groups.check_fetch(name, asked.member_id, asked.member_epoch)
     except BrokerError as error:
         return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=error.code)
-    topics = _everything(committed, call) if asked.topics is None else _asked(asked.topics, committed, call)
-    return OffsetFetchResponseGroup(group_id=asked.group_id, topics=list(topics))
+    if code is not ErrorCode.NONE:
+        return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=code)
+    committed = shard.committed(name)
+    topics = list(_everything(committed, call) if asked.topics is None else _asked(asked.topics, committed, call))
+    if require_stable and shard.pending:
+        for topic in topics:
+            _hide_unstable(topic, name, shard.pending, call)
+    return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
+
+
+def _hide_unstable(topic: OffsetFetchResponseTopics, group: str, pending: PendingOffsets, call: Call) -> None:
+    """The offset may be about to move: the client asks again."""
+    image = call.broker.image.topic_by_id(topic.topic_id)
+    text = physical(from_wire(topic.name, call.tenant) if image is None else image.name)
+    for row in topic.partitions:
+        if not row.error_code and pending.is_pending(group, text, row.partition_index):
+            row.error_code, row.committed_offset = ErrorCode.UNSTABLE_OFFSET_COMMIT, _NOTHING
+            row.committed_leader_epoch, row.metadata = _NOTHING, ""
 
 
 def _everything(committed: Committed, call: Call) -> Iterator[OffsetFetchResponseTopics]:

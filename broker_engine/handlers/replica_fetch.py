@@ -149,6 +149,7 @@ def diverging_epoch(local: LocalPartition, last_fetched_epoch: int, fetch_offset
 
 def _read(session: ReplicaSession, request: FetchRequest, call: Call) -> _Read:
     read, left_bytes = _Read(), request.max_bytes
+    session.has_urgent_news = False
     for target in list(session.marked):
         data, size_bytes = _answer(target, call, left_bytes, at_least_one=read.size_bytes == 0)
         left_bytes, read.size_bytes = max(0, left_bytes - size_bytes), read.size_bytes + size_bytes

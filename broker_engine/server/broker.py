@@ -27,8 +27,10 @@ from broker_engine.server.compactor import Compactor
 from broker_engine.server.controller_channel import ControllerChannel
 from broker_engine.server.controller_loop import ControllerLoop
 from broker_engine.server.data_dir import DataDir, Meta
+from broker_engine.server.departures import Departures
 from broker_engine.server.disk_floor import DiskFloor
 from broker_engine.server.doors import Doors
+from broker_engine.server.fetch_positions import FetchPositions
 from broker_engine.server.fetch_sessions import FetchSessions
 from broker_engine.server.first_use import FirstUse
 from broker_engine.server.flush import FlushManager, crowd_flush
@@ -37,6 +39,7 @@ from broker_engine.server.group_coordinator import GroupCoordinator
 from broker_engine.server.lifecycle import Lifecycle
 from broker_engine.server.listeners import ListenerSpec, local_spec, parse_voters
 from broker_engine.server.log_starts import LogStarts
+from broker_engine.server.mender import Mender
 from broker_engine.server.metadata_driver import MetadataDriver
 from broker_engine.server.pacer import Pacer
 from broker_engine.server.partitions import Partitions, SavedOffsets
@@ -50,6 +53,7 @@ from broker_engine.server.scrubber import Scrubber
 from broker_engine.server.session import Session
 from broker_engine.server.supervisor import Supervisor
 from broker_engine.server.surroundings import Surroundings
+from broker_engine.server.transaction_coordinator import TransactionCoordinator
 from broker_engine.server.upkeep import Upkeep
 from broker_engine.telemetry.usage import Usage
 
@@ -84,7 +88,9 @@ class Broker:
         self.usage = Usage()
         self.budget = ByteBudget(max(IN_FLIGHT_BYTES_MAX, config.socket_request_max_bytes))
         self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots, self.randomness)
+        self.fetch_positions = FetchPositions()
         self.replica_sessions = ReplicaSessions(self.randomness)
+        self.departures = Departures()
         self.doors = Doors(config, self.surroundings, self.counters)
         self.data_dir = DataDir(data_dir, self.surroundings.open_store)
         self.stop_requested = asyncio.Event()
@@ -142,14 +148,12 @@ class Broker:
         return f"lkc-{principal.tenant}" if tenant is None else tenant.cluster_id
 
     def nodes_for(self, listener: ListenerSpec) -> list[Node]:
-        """Every live broker, by the address that leads back to the same kind of listener.
-
-        Those that have just left too, for some seconds: librdkafka forgets a leader that it hears of in the same answer
-        as of the end of the one before it, and asks again only after a second.
+        """Every live broker, by the address that leads back to the same kind of listener; and those that have just
+        left, for some seconds (departures.py).
         """
-        nodes = []
+        nodes, now_ms = [], self.clock.monotonic_ms()
         for broker in self.image.brokers.values():
-            is_listed = not broker.is_fenced or self.peers.has_left_lately(broker.id)
+            is_listed = not broker.is_fenced or self.departures.is_recent(broker.id, now_ms)
             for endpoint in broker.endpoints:
                 if endpoint.name == listener.name and is_listed:
                     nodes.append(Node(broker.id, endpoint.host, endpoint.port, broker.rack))
@@ -271,6 +275,7 @@ class Broker:
         )
         self.first_use = FirstUse(self.controller, self.tasks)
         self.groups = GroupCoordinator(self)
+        self.transactions = TransactionCoordinator(self)
         self.producer_ids = ProducerIds(self.controller, self.node_id, lambda: self.broker_epoch)
 
     def _make_upkeep(self) -> None:
@@ -280,6 +285,12 @@ class Broker:
         self.log_starts = LogStarts(self.partitions, files)
         self.upkeep = Upkeep(self.partitions, self.log_starts, files, self.config, self.clock)
         self.partitions.after_removal = self.upkeep.write_recovery_points
+        make_pacer = partial(Pacer, sleep=self.surroundings.sleep_in_thread)
+        self.scrubber = Scrubber(self.partitions, make_pacer=make_pacer)
+        self.mender = Mender(
+            self.node_id, self.partitions, self.peers, self.scrubber, lambda: self.image, tasks=self.tasks
+        )
+        self.scrubber.on_damaged = self.mender.note_damaged
         self.replication = Replication(
             config=self.config,
             clock=self.clock,
@@ -288,9 +299,8 @@ class Broker:
             controller=self.controller,
             broker_epoch=lambda: self.broker_epoch,
             lower_points=self.upkeep.write_recovery_points,
+            on_corrupt=self.mender.on_corrupt,
         )
-        make_pacer = partial(Pacer, sleep=self.surroundings.sleep_in_thread)
-        self.scrubber = Scrubber(self.partitions, make_pacer=make_pacer)
         backoff_ms = self.config.log_cleaner_backoff_ms
         self.compactor = Compactor(self.partitions, files, self.clock, backoff_ms=backoff_ms, make_pacer=make_pacer)
 
@@ -307,11 +317,13 @@ class Broker:
 
     def _on_image_shown(self, old: MetadataImage, new: MetadataImage) -> None:
         """A revoked key and a deleted tenant lose their open connections with the image that says so."""
+        self.departures.follow(old, new, self.clock.monotonic_ms())
         is_fewer = old.credentials is not new.credentials or old.removed_tenants is not new.removed_tenants
         if is_fewer:
             self.doors.cut_off_unwelcome()
         if self.is_serving:
             self.groups.follow(old, new)
+            self.transactions.follow(old, new)
 
     def _make_session(self, spec: ListenerSpec, stream: Stream) -> Session:
         return Session(self, spec, apis_of(spec), stream.peer)

@@ -80,11 +80,9 @@ class Compactor:
         saved_offset = self._saved.pop((local.name, local.index), 0)
         if local.log.clean_end_offset == 0 and saved_offset <= local.log.log_end_offset:
             local.log.clean_end_offset = saved_offset
-        first_open_offset = local.core.producers.transactions.first_offset
         # Only what is on disk: a merged copy that outlives its unsynced sources would look like damage after a crash.
-        settled_offset = min(local.core.high_watermark, local.log.durable_end_offset)
         return local.log.compaction_job(
-            limit_offset=settled_offset if first_open_offset is None else min(settled_offset, first_open_offset),
+            limit_offset=min(local.core.last_stable_offset, local.log.durable_end_offset),
             last_batches=local.core.producers.last_batches,
             now_ms=self._clock.now_ms(),
         )

@@ -58,13 +58,26 @@ class ControllerChannel:
                 waited_s = (now_ms - waited_from_ms) // 1000
                 log.info("no leader of the metadata quorum since %d s: are enough nodes up?", waited_s)
 
-    async def ask(self, message: Message, answer: type[R], *, timeout_ms: int, lane: str = "control") -> R:
-        """The controller's answer; ConnectionFailed where no controller gave one in time."""
+    async def ask(
+        self,
+        message: Message,
+        answer: type[R],
+        *,
+        timeout_ms: int,
+        lane: str = "control",
+        attempt_timeout_ms: int | None = None,
+    ) -> R:
+        """The controller's answer; ConnectionFailed where no controller gave one in time.
+
+        `attempt_timeout_ms`: then it is asked again, by a new connection: nobody may be at the other end of this one.
+        """
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         reason = "no controller is known"
         while True:
             try:
-                result = await self._ask_leader(message, answer, deadline_ms, lane)
+                left_ms = max(1, deadline_ms - self._clock.monotonic_ms())
+                wait_ms = left_ms if attempt_timeout_ms is None else min(left_ms, attempt_timeout_ms)
+                result = await self._ask_leader(message, answer, wait_ms, lane)
                 if result is not None and not _is_misdirected(result):
                     return result
             except ConnectionFailed as error:
@@ -73,13 +86,12 @@ class ControllerChannel:
                 raise ConnectionFailed("the controller", reason)
             await asyncio.sleep(RETRY_PAUSE_S)
 
-    async def _ask_leader(self, message: Message, answer: type[R], deadline_ms: int, lane: str) -> R | None:
+    async def _ask_leader(self, message: Message, answer: type[R], timeout_ms: int, lane: str) -> R | None:
         leader_id = self._find_leader()
         if leader_id is None:
             return None
         if leader_id == self._node_id:
             return await self._ask_here(message, answer)
-        timeout_ms = max(1, deadline_ms - self._clock.monotonic_ms())
         asking = asyncio.ensure_future(self._peers.ask(leader_id, message, answer, lane=lane, timeout_ms=timeout_ms))
         try:
             return await self._while_it_leads(leader_id, asking)

@@ -15,8 +15,16 @@ class Waitable(Protocol):
 
 class FetchWaiter:
     def __init__(
-        self, partitions: Sequence[Waitable], missing_bytes: int, wait_s: float, loop: asyncio.AbstractEventLoop
+        self,
+        partitions: Sequence[Waitable],
+        missing_bytes: int,
+        wait_s: float,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        is_committed_only: bool = False,
     ) -> None:
+        self.is_committed_only = is_committed_only
+        """Reads below the last stable offset: what is above it is no news."""
         self._partitions = partitions
         self._missing_bytes = missing_bytes
         self._loop = loop
@@ -26,6 +34,10 @@ class FetchWaiter:
         self._timer = loop.call_later(wait_s, self._on_time)
         for partition in partitions:
             partition.fetch_waiters[self] = None
+
+    @property
+    def is_ready(self) -> bool:
+        return self._ready.done()
 
     async def wait(self) -> None:
         await self._ready

@@ -63,7 +63,7 @@ def take_records(local: LocalPartition, core: FollowerCore, records: memoryview,
         _begin_with(local, core, news.headers[0].base_offset)
 
         def on_written(headers: Sequence[BatchHeader], position: int) -> None:
-            for aborted in core.on_replicated(_with_markers(headers, records, position), now_ms):
+            for aborted in core.on_replicated(_with_markers(headers, records, position), local.monotonic_ms()):
                 local.log.note_aborted(AbortedTransaction.of(aborted))
 
         local.log.append_replica(records, news.headers, news.start, on_written)
@@ -138,7 +138,9 @@ async def _cut(
             await asyncio.sleep(_PAUSE_S)
         local.recovery_point_max = 0 if is_anew else offset
         await lower_points()
-        producers = ProducerStates(expiration_ms=core.settings.producer_expiration_ms)
+        producers = ProducerStates(
+            expiration_ms=core.settings.producer_expiration_ms, high_watermark=min(core.high_watermark, offset)
+        )
         await asyncio.to_thread(_cut_log, local, offset, producers, is_anew=is_anew)
         core.on_truncated(local.log.log_start_offset, local.log.log_end_offset, producers)
     finally:
@@ -154,4 +156,4 @@ def _cut_log(local: LocalPartition, offset: int, producers: ProducerStates, *, i
         local.log.begin_anew(offset)
     else:
         local.log.truncate_to(offset)
-    restored_producers(producers, local.log.producer_snapshots(), local.log.iter_batches, local.now_ms())
+    restored_producers(producers, local.log.producer_snapshots(), local.log.iter_batches, local.monotonic_ms())

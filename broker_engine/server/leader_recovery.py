@@ -1,21 +1,23 @@
-"""Finds leaders for partitions whose in-sync replicas all crashed: asks them how far their logs go, then the longest
-leads (metadata/recovery.py). Runs on the controller; looks only when the metadata changed, or while something waits.
+"""Finds leaders for partitions whose in-sync replicas all crashed, or whose topic lets anybody lead when nobody in sync
+lives: asks the replicas how far their logs go, then the longest leads (metadata/recovery.py, metadata/unclean.py). Runs
+on the controller; looks only when the metadata changed, or while something waits.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from broker_engine.client.errors import ConnectionFailed
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.replica_ends import ends_on
-from broker_engine.metadata.controller import LogEnd, LogEnds, recover_leaders, waiting_for_recovery
+from broker_engine.metadata.controller import LogEnd, LogEnds, find_leaders, waiting_for_leader
 from broker_engine.metadata.image import MetadataImage
 from broker_engine.metadata.log_ends import PartitionKey
+from broker_engine.metadata.recovery import Recovered
 from broker_engine.metadata.sweep import Place
 from broker_engine.wire.messages.internal_replica_ends import (
     ReplicaEndsRequest,
@@ -32,7 +34,8 @@ LANE = "recovery"
 _TICK_S = 0.1
 _RETRY_S = 1.0
 """Until those are asked again who did not answer, while nothing else changes."""
-_TIMEOUT_MS = 2_000
+_TIMEOUT_MS = 1_000
+"""Who has not answered by then has no say: it may be dead, and nobody has noticed yet."""
 
 
 class LeaderRecovery:
@@ -46,10 +49,10 @@ class LeaderRecovery:
             image = self._broker.image
             if image is not seen or (is_waiting and idle_s >= _RETRY_S):
                 seen, idle_s = image, 0.0
-                places = waiting_for_recovery(image)
+                places = waiting_for_leader(image, self._broker.config)
                 is_waiting = bool(places)
                 if places:
-                    await self._recover(image, places)
+                    await self._find(image, places)
             await asyncio.sleep(_TICK_S)
             idle_s += _TICK_S
 
@@ -62,19 +65,17 @@ class LeaderRecovery:
             _add(ends, broker_id, answer)
         return ends
 
-    async def _recover(self, image: MetadataImage, places: Iterable[Place]) -> None:
+    async def _find(self, image: MetadataImage, places: Sequence[Place]) -> None:
         ends = await self.log_ends(image, places)
-        if not ends:
-            return
+        asked = [(topic.id, index) for topic, index, _partition in places]
         config = self._broker.config
         try:
-            found = await self._broker.metadata.commit(lambda image: recover_leaders(image, ends, config=config))
+            found = await self._broker.metadata.commit(lambda image: find_leaders(image, asked, ends, config=config))
         except BrokerError as error:
-            log.info("no leader was found after a crash: %s", error)
+            log.info("no leader was found where nobody in sync is left: %s", error)
             return
         for one in found:
-            text = "%s-%d: everybody in sync crashed, and broker %d has the longest log, to %d: it leads"
-            log.warning(text, one.name, one.partition, one.leader, one.log_end.end_offset)
+            log.warning("%s-%d: %s", one.name, one.partition, _told(one))
 
     async def _ask(self, broker_id: int, topics: dict[UUID, list[int]]) -> ReplicaEndsResponse:
         request = ReplicaEndsRequest(
@@ -88,6 +89,15 @@ class LeaderRecovery:
             )
         except ConnectionFailed:
             return ReplicaEndsResponse(error_code=ErrorCode.BROKER_NOT_AVAILABLE)
+
+
+def _told(found: Recovered) -> str:
+    end = "and did not say how far its log goes"
+    if found.log_end is not None:
+        end = f"with a log to {found.log_end.end_offset}"
+    if found.is_unclean:
+        return f"nobody in sync lives, broker {found.leader} leads, {end}: acknowledged records may be lost"
+    return f"everybody in sync crashed, broker {found.leader} leads, {end}, the longest"
 
 
 def _by_broker(image: MetadataImage, places: Iterable[Place]) -> dict[int, dict[UUID, list[int]]]:

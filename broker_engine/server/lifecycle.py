@@ -110,7 +110,13 @@ class Lifecycle:
     async def _ask_to_register(self, request: BrokerRegistrationRequest) -> BrokerRegistrationResponse:
         timeout_ms = self._config.initial_broker_registration_timeout_ms
         try:
-            return await self._controller.ask(request, BrokerRegistrationResponse, timeout_ms=timeout_ms, lane=LANE)
+            return await self._controller.ask(
+                request,
+                BrokerRegistrationResponse,
+                timeout_ms=timeout_ms,
+                lane=LANE,
+                attempt_timeout_ms=self._config.broker_session_timeout_ms,
+            )
         except ConnectionFailed as error:
             text = f"no controller took the registration within {timeout_ms} ms: {error.message}"
             raise BrokerError(ErrorCode.REQUEST_TIMED_OUT, text) from error

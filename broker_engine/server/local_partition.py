@@ -20,6 +20,7 @@ from broker_engine.log.partition_log import LogRead
 from broker_engine.log.replica_log import ReplicaLog
 from broker_engine.log.retention import DeletedSegment
 from broker_engine.log.timestamps import TimestampOffset
+from broker_engine.log.txn_index import AbortedTransaction
 from broker_engine.names import Name
 from broker_engine.partition.core import (
     AdvanceHighWatermark,
@@ -28,12 +29,16 @@ from broker_engine.partition.core import (
     FailAcks,
     IsrProposal,
     NeedFlush,
+    NoteAborted,
     PartitionCore,
     PartitionSettings,
     ProposeIsr,
 )
 from broker_engine.partition.follower_core import FollowerCore
+from broker_engine.partition.verification import Guard
 from broker_engine.records.batch import check_produced, parse_header
+from broker_engine.records.control import TxnMarker
+from broker_engine.records.header import BatchHeader
 from broker_engine.records.recompress import as_stored
 from broker_engine.server.acks import OnAcked
 from broker_engine.server.fetch_waiter import FetchWaiter
@@ -100,6 +105,8 @@ class LocalPartition:
         self._ack_waiters = OffsetWaiters()
         self._durable_waiters = OffsetWaiters()
         self._appended_bytes = 0  # since waiters were last told
+        self._unstable_bytes = 0  # at least so many above the last stable offset that readers were told of
+        self._told_stable_offset = core.last_stable_offset
         self._clock = clock
         self._request_flush = request_flush
         self._on_changed = on_changed
@@ -175,6 +182,10 @@ class LocalPartition:
         end_offset = core.last_stable_offset if is_committed_only else core.high_watermark
         return self.log.read(offset, max_bytes=bytes_max, end_offset=end_offset, at_least_one=at_least_one)
 
+    def aborted_in(self, read: LogRead, offset: int) -> list[AbortedTransaction]:
+        """What a reader of committed records passes over in what it just read from `offset` on."""
+        return self.log.aborted_in(read, offset, self.core.last_stable_offset)
+
     def read_for_replica(self, offset: int, *, bytes_max: int, at_least_one: bool) -> LogRead:
         """Everything that is written: followers have it before it is committed."""
         core = self.leading or self._not_leading()
@@ -188,10 +199,12 @@ class LocalPartition:
         """(largest epoch not above the given one, its end offset), or (-1, -1).
 
         The log learns of a leader's epoch with the first append in it, so that a restart of thousands of partitions
-        writes nothing; until then the term is here, and begins at the log's end.
+        writes nothing; until then the term is here, and begins at the log's end. An epoch before all that is known
+        ended where that begins: a reader that was there before the first record has nothing to go back for.
         """
-        if self.log.latest_epoch < epoch <= self.leader_epoch:
-            found = epoch if epoch == self.leader_epoch else self.log.latest_epoch
+        latest_epoch = self.log.latest_epoch
+        if latest_epoch < epoch <= self.leader_epoch:
+            found = epoch if epoch == self.leader_epoch or latest_epoch < 0 else latest_epoch
             return found, self.log.log_end_offset
         return self.log.end_offset_for_epoch(epoch)
 
@@ -208,12 +221,16 @@ class LocalPartition:
 
     # --- append
 
-    def append(self, records: memoryview, *, produce_version: int, acks: int) -> Appended:
-        """Check a client's batch and write it to the page cache. BrokerError: nothing was appended."""
+    def append(self, records: memoryview, *, produce_version: int, acks: int, guard: Guard | None = None) -> Appended:
+        """Check a client's batch and write it to the page cache. BrokerError: nothing was appended.
+
+        The first batch of a transaction needs the guard with which the coordinator was asked about it.
+        """
         core = self.leading or self._not_leading()
         now_ms = self._clock.now_ms()
         header = check_produced(records, produce_version=produce_version, limits=self._limits, now_ms=now_ms)
-        decision = core.decide_produce(header, acks, now_ms)
+        monotonic_ms = self._clock.monotonic_ms()
+        decision = core.decide_produce(header, acks, monotonic_ms, guard)
         if isinstance(decision, Duplicate):
             return Appended(
                 decision.base_offset,
@@ -224,10 +241,14 @@ class LocalPartition:
             )
         records, header = as_stored(records, header, self._limits)
         append_time_ms = now_ms if self._limits.uses_log_append_time else None
-        result = self.log.append(records, header, leader_epoch=core.leader_epoch, log_append_time_ms=append_time_ms)
+        try:
+            result = self.log.append(records, header, leader_epoch=core.leader_epoch, log_append_time_ms=append_time_ms)
+        except BrokerError as error:
+            core.note_refused(header, error.code, monotonic_ms)
+            raise
         self.last_append_ms = now_ms
         self._appended_bytes += header.size_bytes
-        self.perform(core.on_appended(result, header, now_ms))
+        self.perform(core.on_appended(result, header, monotonic_ms))
         self.after_append()
         return Appended(
             result.base_offset,
@@ -237,17 +258,25 @@ class LocalPartition:
             header.record_count,
         )
 
-    def append_own(self, batch: bytes) -> None:
-        """A batch that the broker itself made (telemetry): no producer, no waiting."""
+    def note_refused(self, header: BatchHeader, code: ErrorCode) -> None:
+        """A client's batch was refused before it came here: what is behind it is not out of order."""
+        self.core.note_refused(header, code, self._clock.monotonic_ms())
+
+    def check_size(self, header: BatchHeader) -> None:
+        if header.size_bytes > self._limits.max_message_bytes:
+            raise BrokerError(ErrorCode.MESSAGE_TOO_LARGE)
+
+    def append_own(self, batch: bytes, marker: TxnMarker | None = None) -> int:
+        """A batch that the broker itself made (telemetry, markers): nothing is checked. Where it ends."""
         core = self.leading or self._not_leading()
         header = parse_header(batch)
-        now_ms = self._clock.now_ms()
         result = self.log.append(memoryview(batch), header, leader_epoch=core.leader_epoch, log_append_time_ms=None)
         self._appended_bytes += header.size_bytes
-        self.perform(core.on_appended(result, header, now_ms))
+        self.perform(core.on_appended(result, header, self._clock.monotonic_ms(), marker))
         if self.replica_watches:
             self._tell_replicas(is_urgent=True)
         self._apply_flush_rules()
+        return result.last_offset + 1
 
     def after_append(self) -> None:
         if self.replica_watches:
@@ -264,6 +293,9 @@ class LocalPartition:
 
     def now_ms(self) -> int:
         return self._clock.now_ms()
+
+    def monotonic_ms(self) -> int:
+        return self._clock.monotonic_ms()
 
     def note_changed(self) -> None:
         self._on_changed(self)
@@ -324,7 +356,7 @@ class LocalPartition:
     def apply_retention(self, now_ms: int) -> list[DeletedSegment]:
         if self.busy is not None:
             return []
-        deleted = self.log.apply_retention(now_ms, high_watermark=self.core.high_watermark)
+        deleted = self.log.apply_retention(now_ms, high_watermark=self.core.last_stable_offset)
         if deleted:
             self.note_log_start()
         return deleted
@@ -374,6 +406,8 @@ class LocalPartition:
                 self._request_flush(self)
             elif isinstance(effect, AdvanceHighWatermark):
                 self._tell_waiters(effect.offset)
+            elif isinstance(effect, NoteAborted):
+                self.log.note_aborted(AbortedTransaction.of(effect.transaction))
             elif isinstance(effect, ProposeIsr):
                 self._propose_isr(self, effect.proposal)
             elif isinstance(effect, FailAcks):
@@ -383,11 +417,25 @@ class LocalPartition:
         if self._ack_waiters:
             self._ack_waiters.tell(high_watermark)
         new_bytes, self._appended_bytes = self._appended_bytes, 0
-        for waiter in list(self.fetch_waiters):
-            waiter.notify(max(1, new_bytes))
+        self._unstable_bytes += new_bytes
+        if self.fetch_waiters:
+            self._tell_readers(max(1, new_bytes))
         if self.replica_watches:
             self._tell_replicas(is_urgent=False)
         self._on_changed(self)
+
+    def _tell_readers(self, new_bytes: int) -> None:
+        """Readers of committed records only are told when the last stable offset moves: of all that it let go."""
+        stable_offset = self.core.last_stable_offset
+        is_stable_news = stable_offset != self._told_stable_offset
+        for waiter in list(self.fetch_waiters):
+            if not waiter.is_committed_only:
+                waiter.notify(new_bytes)
+            elif is_stable_news:
+                waiter.notify(max(1, self._unstable_bytes))
+        self._told_stable_offset = stable_offset
+        if stable_offset == self.core.high_watermark:
+            self._unstable_bytes = 0
 
     def _tell_replicas(self, *, is_urgent: bool) -> None:
         for watch in self.replica_watches:

@@ -25,6 +25,7 @@ from broker_engine.records.batch import decode_records, iter_batches, parse_head
 from broker_engine.records.builder import NewRecord, build_batch
 from broker_engine.records.compression import CorruptBatch
 from broker_engine.server.checkpoints import read_checkpoint, write_checkpoint
+from broker_engine.server.reserve import Reserve
 
 _PARTITION = (Name(ROOT, CLUSTER_METADATA), 0)
 DIRECTORY = directory(*_PARTITION)
@@ -43,6 +44,7 @@ class MetadataLog:
         self._files = files
         self._clock = clock
         self._point_due_ms = clock.monotonic_ms()
+        self.reserve = Reserve(files)
 
     @classmethod
     def open(cls, files: Files, clock: Clock, *, start_offset: int = 0) -> MetadataLog:
@@ -68,7 +70,9 @@ class MetadataLog:
                 f"{DIRECTORY} is damaged: it was durable up to offset {point}, and not all of that can be read "
                 f"(it ends at {end_offset}): restore the data directory from a copy",
             )
-        return cls(log, files, clock)
+        opened = cls(log, files, clock)
+        opened.reserve.refill()
+        return opened
 
     @property
     def start_offset(self) -> int:
@@ -105,6 +109,14 @@ class MetadataLog:
 
     def append(self, entry: Entry) -> None:
         """One change as one batch, in the page cache: the leader's bytes, where it came from one."""
+        try:
+            self._append(entry)
+        except BrokerError:
+            if self._log.state is not LogState.ONLINE or not self.reserve.release():
+                raise
+            self._append(entry)
+
+    def _append(self, entry: Entry) -> None:
         if entry.batch:
             header = parse_header(entry.batch)
             assert header.base_offset == self.end_offset, "the log and the quorum core count alike"
@@ -133,6 +145,7 @@ class MetadataLog:
     def save_point(self) -> None:
         """Blocks. How far the log was durable, for the next start to hold it to."""
         write_checkpoint(self._files, RECOVERY_POINT, {_PARTITION: self._log.durable_end_offset})
+        self.reserve.refill()
         self._point_due_ms = self._clock.monotonic_ms() + _RECOVERY_POINT_INTERVAL_MS
 
     def truncate_to(self, offset: int) -> None:

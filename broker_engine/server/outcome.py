@@ -26,7 +26,8 @@ HANG_UP = Outcome(is_last=True)
 class Later:
     """The answer needs time."""
 
-    outcome: Awaitable[Outcome]
+    outcome: Awaitable[Outcome | Later]
+    """Another Later where the answer needs more time, and the next request may begin now."""
     is_next_allowed: bool = False
     """May the connection's next request begin meanwhile? Its answer still leaves after this one."""
     is_cancelled_with_connection: bool = False

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 DIAL_TIMEOUT_MS = 2_000
 PROBE_TIMEOUT_MS = 1_000
 BACKOFF_MS, BACKOFF_MS_MAX = 20, 1_000
-DOUBT_MS, GONE_MS, LEFT_LATELY_MS = 100, 1_000, 3_000
+DOUBT_MS, GONE_MS = 100, 1_000
 """A node whose connection broke counts as gone until the probe has looked; once its port was refused, as long as the
 controller may need to see to it."""
 _RESET_PROBES_MAX = 10
@@ -176,6 +176,11 @@ class Peers:
         """Have a connection, only to hear of its end. ConnectionFailed as for `ask`."""
         await self._lane(node_id, lane).get()
 
+    def hang_up(self, node_id: int, *, lane: str) -> None:
+        """Whoever waits for an answer there gets ConnectionFailed now; the next one to ask dials anew."""
+        if (known := self._lanes.get((node_id, lane))) is not None:
+            known.close()
+
     async def probe(self, node_id: int) -> Health:
         """By a connection of its own. A port that takes us and hangs up is a process that ends: ask once more."""
         for _ in range(_RESET_PROBES_MAX):
@@ -240,10 +245,6 @@ class Peers:
     def is_gone(self, node_id: int) -> bool:
         """As far as this node can tell before the metadata does: its process has just ended."""
         return self.clock.monotonic_ms() < self._gone_until_ms.get(node_id, 0)
-
-    def has_left_lately(self, node_id: int) -> bool:
-        refused_at_ms = self._refused_at_ms.get(node_id)
-        return refused_at_ms is not None and self.clock.monotonic_ms() - refused_at_ms < LEFT_LATELY_MS
 
     def tell_lost(self, node_id: int, *, is_refused: bool) -> None:
         if is_refused:

@@ -1,9 +1,10 @@
-"""The short way of a Produce request that differs from an earlier one of its connection only in its batch.
+"""The short way of a Produce request that differs from an earlier one of its connection only in its batches.
 
-Producers send thousands of those in a row. The bytes before the batch say version, acks, time-out and topic, and
-nothing that they led to changes before the metadata or the caller does: so it is kept by those bytes, the batch goes to
-its partition at once, and the answer is a template with the offsets filled in. Whatever is unusual (more than one
-partition, a tag, a transaction, any refusal) takes the ordinary way, before anything was done about it.
+Producers send thousands of those in a row. The bytes before the batches say version, acks, time-out and topic, and
+nothing that they led to changes before the metadata or the caller does: so it is kept by those bytes, the batches go to
+their partitions at once, and the answer is a template with the offsets filled in. Whatever is unusual (several topics,
+a tag, a transaction that is not open here yet, any refusal) takes the ordinary way, before anything was done about it;
+a refusal behind batches that were taken takes it from there on.
 """
 
 from __future__ import annotations
@@ -11,24 +12,34 @@ from __future__ import annotations
 import asyncio
 import logging
 import struct
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING
 
 from broker_engine.errors import BrokerError
-from broker_engine.handlers.api import Call
+from broker_engine.handlers import produce
+from broker_engine.handlers.api import Answer, Call
 from broker_engine.handlers.topics import find_topic, led_partition
 from broker_engine.names import is_internal_topic
-from broker_engine.records.header import HEADER_SIZE_BYTES, TRANSACTIONAL_BIT
+from broker_engine.records.header import ATTRIBUTES_LOW_BYTE, HEADER_SIZE_BYTES, TRANSACTIONAL_BIT
 from broker_engine.server.acks import AckWait
 from broker_engine.server.local_partition import Appended, LocalPartition
 from broker_engine.server.outcome import HANG_UP, NO_ANSWER, Later, Outcome
+from broker_engine.server.produce_shape import (
+    FLEXIBLE_SINCE,
+    PARTITIONS_MAX,
+    Place,
+    Written,
+    batches_of,
+    partitions_position,
+)
 from broker_engine.telemetry.usage import TenantUsage
 from broker_engine.wire.framing import encode_response, frame
 from broker_engine.wire.messages.produce import (
+    PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
     TopicProduceData,
-    TopicProduceResponse,
 )
 from broker_engine.wire.primitives import read_uvarint
 
@@ -38,56 +49,16 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PRODUCE_KEY = ProduceRequest.API.key
-_FLEXIBLE_SINCE = 9
-_TOPIC_IDS_SINCE = 13
 _ACKS_ALL, _ACKS_NONE = -1, 0
 _PLACES_MAX = 16
 _LIKENESS_BYTES_MAX = 512
 _LIKENESS_START = 8  # behind key, version and correlation id
 _KEY_AND_VERSION = struct.Struct(">hh")
 _CORRELATION = struct.Struct(">i")
-_CLIENT = struct.Struct(">h")
-_CLIENT_AT = 8
 _INDEX = struct.Struct(">i")
-_ANSWER = struct.Struct(">ihqqq")
-"""Partition, error code, base offset, append time, log start: what differs between answers, and stands together."""
-_SAMPLE = PartitionProduceResponse(index=0x01234567, base_offset=-2, log_append_time_ms=-3, log_start_offset=-4)
-_SAMPLE_BYTES = _ANSWER.pack(0x01234567, 0, -2, -3, -4)
-_ACKS_AND_TIMEOUT_BYTES = 6
-_TOPIC_ID_BYTES = 16
 _ONE_ELEMENT = 2
 """Of a compact array: its length plus one."""
 _NO_TAGS_THREE_TIMES = b"\0\0\0"
-_ATTRIBUTES_LOW_BYTE = 22
-
-
-class _Place:
-    """Where the requests go that begin with the same bytes."""
-
-    __slots__ = ("acks", "answer_back", "answer_front", "answer_length", "partitions", "timeout_s", "topic", "version")
-
-    def __init__(self, request: ProduceRequest, version: int) -> None:
-        self.version = version
-        self.acks = request.acks
-        self.timeout_s = max(0, request.timeout_ms) / 1000
-        topic = request.topic_data[0]
-        self.topic = TopicProduceData(name=topic.name, topic_id=topic.topic_id)
-        self.partitions: dict[int, LocalPartition] = {}
-        answer = self.encoded(0, _SAMPLE)
-        at = answer.index(_SAMPLE_BYTES)
-        self.answer_length, self.answer_front = answer[:4], answer[8:at]
-        self.answer_back = answer[at + _ANSWER.size :]
-
-    def encoded(self, correlation_id: int, partition: PartitionProduceResponse) -> bytes:
-        topic = TopicProduceResponse(
-            name=self.topic.name, topic_id=self.topic.topic_id, partition_responses=[partition]
-        )
-        parts = frame(encode_response(correlation_id, ProduceResponse(responses=[topic]), self.version))
-        return b"".join(parts)
-
-    def answer(self, correlation: memoryview, index: int, appended: Appended) -> bytes:
-        offsets = _ANSWER.pack(index, 0, appended.base_offset, appended.log_append_time_ms, appended.log_start_offset)
-        return b"".join((self.answer_length, correlation, self.answer_front, offsets, self.answer_back))
 
 
 class ProduceLane:
@@ -96,8 +67,8 @@ class ProduceLane:
         self._broker = session.broker
         self._sasl = session.sasl
         self._likeness_end = 0
-        """Where the partition's index stands, in requests like the one that was learned last."""
-        self._places: dict[bytes, _Place] = {}
+        """Where the partitions begin, in requests like the one that was learned last."""
+        self._places: dict[bytes, Place] = {}
         self._image: object = None
         self._principal: object = None
         self._usage = TenantUsage()
@@ -111,15 +82,19 @@ class ProduceLane:
         if place is None or not self._still_holds():
             return None
         key, version = _KEY_AND_VERSION.unpack_from(frame_view)
-        (index,) = _INDEX.unpack_from(frame_view, end)
-        partition = place.partitions.get(index)
-        if key != PRODUCE_KEY or version != place.version or partition is None or partition.is_retired:
+        if key != PRODUCE_KEY or version != place.version:
             return None
-        length, start = read_uvarint(frame_view, end + _INDEX.size)
+        if frame_view[end] != _ONE_ELEMENT:
+            return self._on_many(frame_view, place, end)
+        (index,) = _INDEX.unpack_from(frame_view, end + 1)
+        partition = place.partitions.get(index)
+        if partition is None or partition.is_retired:
+            return None
+        length, start = read_uvarint(frame_view, end + 1 + _INDEX.size)
         end = start + length - 1
         if length <= HEADER_SIZE_BYTES or frame_view[end:] != _NO_TAGS_THREE_TIMES:
             return None
-        if frame_view[start + _ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT:
+        if frame_view[start + ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT and not place.is_transactional:
             return None
         return self._produce(frame_view, place, partition, frame_view[start:end])
 
@@ -133,8 +108,10 @@ class ProduceLane:
             and self._sasl.may_go_on(broker.clock.monotonic_ms())
         )
 
+    # --- one batch
+
     def _produce(
-        self, frame_view: memoryview, place: _Place, partition: LocalPartition, records: memoryview
+        self, frame_view: memoryview, place: Place, partition: LocalPartition, records: memoryview
     ) -> Outcome | Later | None:
         try:
             appended = partition.append(records, produce_version=place.version, acks=place.acks)
@@ -143,51 +120,115 @@ class ProduceLane:
         except Exception:
             log.exception("Produce v%d from %s failed", place.version, self._session.peer)
             return HANG_UP
-        usage = self._usage
-        usage.requests += 1
-        usage.bytes_in += len(frame_view) + _INDEX.size
+        self._count_in(frame_view)
         self._broker.usage.of(partition.name.tenant).records_in += appended.record_count
         if place.acks == _ACKS_NONE:
             return NO_ANSWER
         answer = place.answer(frame_view[4:8], partition.index, appended)
-        usage.bytes_out += len(answer)
+        self._usage.bytes_out += len(answer)
         if place.acks == _ACKS_ALL and partition.high_watermark < appended.end_offset:
-            return self._later(place, partition, appended, answer)
+            return self._later(place, [(partition, appended)], answer)
         return Outcome((answer,))
 
-    def _later(self, place: _Place, partition: LocalPartition, appended: Appended, answer: bytes) -> Later:
-        wait = AckWait(asyncio.get_running_loop())
-        response = PartitionProduceResponse(
-            index=partition.index,
-            base_offset=appended.base_offset,
-            log_append_time_ms=appended.log_append_time_ms,
-            log_start_offset=appended.log_start_offset,
-        )
-        partition.when_acked(appended.end_offset, wait.expect(response))
-        wait.start_timer(place.timeout_s)
-        return Later(_when_acked(wait, response, place, answer), is_next_allowed=True)
+    def _count_in(self, frame_view: memoryview) -> None:
+        self._usage.requests += 1
+        self._usage.bytes_in += len(frame_view) + _INDEX.size
+
+    # --- several batches
+
+    def _on_many(self, frame_view: memoryview, place: Place, position: int) -> Outcome | Later | None:
+        count = frame_view[position] - 1
+        if place.is_transactional or not 0 < count <= PARTITIONS_MAX:
+            return None
+        batches = batches_of(frame_view, position + 1, count)
+        if batches is None:
+            return None
+        for index, records in batches.items():
+            partition = place.partitions.get(index)
+            if partition is None or partition.is_retired or records[ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT:
+                return None
+        try:
+            return self._produce_many(frame_view, place, batches)
+        except Exception:
+            log.exception("Produce v%d from %s failed", place.version, self._session.peer)
+            return HANG_UP
+
+    def _produce_many(
+        self, frame_view: memoryview, place: Place, batches: dict[int, memoryview]
+    ) -> Outcome | Later | None:
+        written = self._append_until_refused(place, batches)
+        if not written:
+            return None
+        self._count_in(frame_view)
+        tenant = written[0][0].name.tenant
+        self._broker.usage.of(tenant).records_in += sum(appended.record_count for _, appended in written)
+        if len(written) < len(batches):
+            rest = dict(list(batches.items())[len(written) :])
+            return self._go_on_ordinarily(frame_view, place, written, rest)
+        if place.acks == _ACKS_NONE:
+            return NO_ANSWER
+        answer = place.answer_many(frame_view[4:8], written)
+        self._usage.bytes_out += len(answer)
+        if place.acks == _ACKS_ALL and any(each.high_watermark < done.end_offset for each, done in written):
+            return self._later(place, written, answer)
+        return Outcome((answer,))
+
+    def _append_until_refused(self, place: Place, batches: dict[int, memoryview]) -> list[Written]:
+        """What was appended, from the first one on."""
+        written: list[Written] = []
+        for index, records in batches.items():
+            partition = place.partitions[index]
+            try:
+                appended = partition.append(records, produce_version=place.version, acks=place.acks)
+            except BrokerError:
+                break  # of this batch nothing was appended: the ordinary way finds the same, and says it
+            written.append((partition, appended))
+        return written
+
+    def _go_on_ordinarily(
+        self, frame_view: memoryview, place: Place, written: Sequence[Written], rest: dict[int, memoryview]
+    ) -> Outcome | Later:
+        partitions = [PartitionProduceData(index=index, records=records) for index, records in rest.items()]
+        topic = TopicProduceData(name=place.topic.name, topic_id=place.topic.topic_id, partition_data=partitions)
+        request = ProduceRequest(acks=place.acks, timeout_ms=place.timeout_ms, topic_data=[topic])
+        session = self._session
+        try:
+            answer = produce.handle(request, Call(self._broker, session, session.caller, place.version, None))
+        except BrokerError as error:
+            answer = produce.refuse(request, error)
+        if place.acks == _ACKS_NONE:
+            return HANG_UP  # some batch was refused, and there is no other way to tell
+        assert isinstance(answer, ProduceResponse | Awaitable), "nothing here is transactional"
+        wait, responses = _expect(place, written)
+        (correlation_id,) = _CORRELATION.unpack_from(frame_view, 4)
+        return Later(_when_both(place, correlation_id, wait, responses, answer), is_next_allowed=True)
+
+    # --- acks=all
+
+    def _later(self, place: Place, written: Sequence[Written], answer: bytes) -> Later:
+        wait, responses = _expect(place, written)
+        return Later(_when_acked(wait, responses, place, answer), is_next_allowed=True)
 
     # --- learning
 
     def learn(self, frame_view: memoryview, version: int, request: ProduceRequest) -> None:
         """The ordinary way was taken by a caller who may: the next one like it need not."""
-        if version < _FLEXIBLE_SINCE or len(request.topic_data) != 1 or len(request.topic_data[0].partition_data) != 1:
+        if version < FLEXIBLE_SINCE or len(request.topic_data) != 1:
             return
-        likeness_end = _index_position(frame_view, version)
+        likeness_end = partitions_position(frame_view, version)
         if likeness_end is None or likeness_end > _LIKENESS_BYTES_MAX:
             return
         self._keep_up()
-        index = request.topic_data[0].partition_data[0].index
-        partition = self._find(request, version, index)
-        if partition is None:
+        partitions = self._find(request, version)
+        if partitions is None:
             return
         likeness = bytes(frame_view[_LIKENESS_START:likeness_end])
         place = self._places.get(likeness)
         if place is None or place.version != version:
             if len(self._places) >= _PLACES_MAX:
                 self._places.clear()
-            place = self._places[likeness] = _Place(request, version)
-        place.partitions[index] = partition
+            place = self._places[likeness] = Place(request, version)
+        place.partitions |= partitions
         self._likeness_end = likeness_end
 
     def _keep_up(self) -> None:
@@ -198,35 +239,61 @@ class ProduceLane:
             self._image, self._principal = self._broker.image, self._sasl.principal
             self._usage = self._broker.usage.of(session.caller.tenant)
 
-    def _find(self, request: ProduceRequest, version: int, index: int) -> LocalPartition | None:
+    def _find(self, request: ProduceRequest, version: int) -> dict[int, LocalPartition] | None:
         session = self._session
-        if not self._sasl.is_authenticated or session.caller.is_bare_gateway or request.transactional_id is not None:
+        if not self._sasl.is_authenticated or session.caller.is_bare_gateway:
             return None
         call = Call(self._broker, session, session.caller, version, None)
         topic = request.topic_data[0]
         try:
             image = find_topic(call, topic.name, topic.topic_id)
-            return None if is_internal_topic(image.name) else led_partition(call, image, index)
+            if is_internal_topic(image.name):
+                return None
+            return {data.index: led_partition(call, image, data.index) for data in topic.partition_data}
         except BrokerError:
             return None
 
 
-async def _when_acked(wait: AckWait, response: PartitionProduceResponse, place: _Place, answer: bytes) -> Outcome:
-    await wait.wait()
-    if response.error_code:
-        answer = place.encoded(_CORRELATION.unpack_from(answer, 4)[0], response)
+def _expect(place: Place, written: Sequence[Written]) -> tuple[AckWait, list[PartitionProduceResponse]]:
+    """What is answered when all replicas have it, or the time is up."""
+    wait = AckWait(asyncio.get_running_loop())
+    responses = [_response(partition, appended) for partition, appended in written]
+    if place.acks == _ACKS_ALL:
+        for (partition, appended), response in zip(written, responses, strict=True):
+            partition.when_acked(appended.end_offset, wait.expect(response))
+    if not wait.is_over:
+        wait.start_timer(max(0, place.timeout_ms) / 1000)
+    return wait, responses
+
+
+def _response(partition: LocalPartition, appended: Appended) -> PartitionProduceResponse:
+    return PartitionProduceResponse(
+        index=partition.index,
+        base_offset=appended.base_offset,
+        log_append_time_ms=appended.log_append_time_ms,
+        log_start_offset=appended.log_start_offset,
+    )
+
+
+async def _when_acked(wait: AckWait, responses: list[PartitionProduceResponse], place: Place, answer: bytes) -> Outcome:
+    if not wait.is_over:
+        await wait.wait()
+    if any(response.error_code for response in responses):
+        answer = place.encoded(_CORRELATION.unpack_from(answer, 4)[0], responses)
     return Outcome((answer,))
 
 
-def _index_position(frame_view: memoryview, version: int) -> int | None:
-    """Where the partition's index stands in a request of one partition; None where it is not of the plain form."""
-    position = _CLIENT_AT + _CLIENT.size + max(0, _CLIENT.unpack_from(frame_view, _CLIENT_AT)[0])
-    if frame_view[position] or frame_view[position + 1]:
-        return None  # tags in the header, or a transactional id
-    position += 2 + _ACKS_AND_TIMEOUT_BYTES + 1
-    if version >= _TOPIC_IDS_SINCE:
-        position += _TOPIC_ID_BYTES
-    else:
-        length, position = read_uvarint(frame_view, position)
-        position += length - 1
-    return position + 1 if frame_view[position] == _ONE_ELEMENT else None
+async def _when_both(
+    place: Place,
+    correlation_id: int,
+    wait: AckWait,
+    responses: list[PartitionProduceResponse],
+    rest: ProduceResponse | Awaitable[Answer[ProduceResponse]],
+) -> Outcome:
+    if not wait.is_over:
+        await wait.wait()
+    answer = rest if isinstance(rest, ProduceResponse) else await rest
+    assert isinstance(answer, ProduceResponse), "acks=0 is not answered"
+    topic = answer.responses[0]
+    topic.partition_responses = [*responses, *topic.partition_responses]
+    return Outcome(frame(encode_response(correlation_id, answer, place.version)))

@@ -160,8 +160,7 @@ class RaftNode:
 
     async def _carry_out(self, ready: r.Ready) -> None:
         if ready.persist_state is not None:
-            data = encode_election_state(ready.persist_state)
-            await asyncio.to_thread(self._files.write_atomic, QUORUM_STATE, data, is_durable=True)
+            await asyncio.to_thread(self._write_state, encode_election_state(ready.persist_state))
         if ready.truncate_to is not None:
             await self._truncate(ready.truncate_to)
         for entry in ready.append:
@@ -176,6 +175,14 @@ class RaftNode:
         if ready.fetch_snapshot is not None:
             self._load(ready.fetch_snapshot)
         self.news.ring()
+
+    def _write_state(self, data: bytes) -> None:
+        try:
+            self._files.write_atomic(QUORUM_STATE, data, is_durable=True)
+        except OSError:
+            if not self.log.reserve.release():
+                raise
+            self._files.write_atomic(QUORUM_STATE, data, is_durable=True)
 
     async def _truncate(self, offset: int) -> None:
         log.info(

@@ -85,15 +85,19 @@ class FetcherParts:
     """Cuts are waited for when the broker stops, not cancelled."""
     limit: RateLimit
     """For throttled replicas."""
+    on_corrupt: Callable[[int, LocalPartition], None] = lambda leader_id, local: None
+    """What a leader sent does not verify."""
 
 
 class Followed:
-    __slots__ = ("failure_count", "local", "retry", "sent")
+    __slots__ = ("failure_count", "flush_end", "local", "retry", "sent")
 
     def __init__(self, local: LocalPartition) -> None:
         self.local = local
         self.sent: Position | None = None
         """As the leader was last told; None: it has to be told, whatever it knows."""
+        self.flush_end = -1
+        """The leader was told of records that are not durable: the end of the flush up to there is news."""
         self.failure_count = 0
         self.retry: asyncio.TimerHandle | None = None
 
@@ -192,7 +196,8 @@ class ReplicaFetcher:
         keys, self._pending = (self._pending if self._session_id else dict.fromkeys(self._followed)), {}
         request = FetchRequest(
             replica_state=ReplicaState(replica_id=parts.node_id, replica_epoch=parts.broker_epoch()),
-            max_wait_ms=config.replica_fetch_wait_max_ms,
+            # The first one of a session is answered at once: until its number is known, news would have to wait.
+            max_wait_ms=config.replica_fetch_wait_max_ms if self._session_id else 0,
             min_bytes=config.replica_fetch_min_bytes,
             max_bytes=config.replica_fetch_response_max_bytes,
             session_id=self._session_id or self._left_session_id,
@@ -215,8 +220,21 @@ class ReplicaFetcher:
             if position == followed.sent and self._session_id:
                 continue
             followed.sent = position
+            if core.is_flush_due:
+                self._await_flush(key, followed, core)
             topics.setdefault(key[0], []).append(self._asked_partition(key[1], position))
         return [FetchTopic(topic_id=topic_id, partitions=partitions) for topic_id, partitions in topics.items()]
+
+    def _await_flush(self, key: Key, followed: Followed, core: FollowerCore) -> None:
+        """Also of what it has of a former term, as a leader that was deposed before its flush had ended."""
+        if followed.flush_end != core.log_end_offset:
+            followed.flush_end = core.log_end_offset
+            followed.local.when_durable(core.log_end_offset, lambda code: self._on_told_durable(key, followed))
+
+    def _on_told_durable(self, key: Key, followed: Followed) -> None:
+        followed.flush_end = -1
+        if self._followed.get(key) is followed:
+            self._note_news(key)
 
     def _asked_partition(self, index: int, position: Position) -> FetchPartition:
         return FetchPartition(
@@ -309,6 +327,8 @@ class ReplicaFetcher:
             deleted = take_offsets(local, core, data.high_watermark, data.log_start_offset)
         except BrokerError as error:
             log.error("%s-%d cannot take what its leader sent: %s", local.name, local.index, error)
+            if error.code is ErrorCode.CORRUPT_MESSAGE:
+                self._parts.on_corrupt(self._leader_id, local)
             self._retry_later(key, followed)
             return
         followed.failure_count = 0

@@ -66,11 +66,14 @@ class ReplicaSession:
         """Those with something to tell, whoever waits longest first."""
         self.next_epoch = FIRST_EPOCH + 1
         self.is_closed = False
+        self.has_urgent_news = False
+        """Since the last look: whoever is about to wait has not seen it."""
         self._waiter: asyncio.Future[None] | None = None
 
     def mark(self, target: ReplicaTarget, *, is_urgent: bool) -> None:
         self.marked[target] = None
         if is_urgent:
+            self.has_urgent_news = True
             self.wake()
 
     def wake(self) -> None:
@@ -86,6 +89,8 @@ class ReplicaSession:
 
     async def wait(self, wait_s: float) -> None:
         """Until there is something urgent to tell, another request, or the time is up."""
+        if self.has_urgent_news:
+            return
         loop = asyncio.get_running_loop()
         waiter = self._waiter = loop.create_future()
         timer = loop.call_later(max(0.0, wait_s), _finish, waiter)

@@ -33,6 +33,7 @@ class Replication:
         controller: Controller,
         broker_epoch: Callable[[], int],
         lower_points: LowerPoints,
+        on_corrupt: Callable[[int, LocalPartition], None] = lambda leader_id, local: None,
     ) -> None:
         self._config = config
         self._clock = clock
@@ -47,6 +48,7 @@ class Replication:
             lower_points=lower_points,
             cuts=Supervisor(),
             limit=self._limit("follower.replication.throttled.rate", config.follower_replication_throttled_rate),
+            on_corrupt=on_corrupt,
         )
         self.serving_limit = self._limit("leader.replication.throttled.rate", config.leader_replication_throttled_rate)
         self._fetchers: dict[tuple[int, int], ReplicaFetcher] = {}

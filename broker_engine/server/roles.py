@@ -8,8 +8,7 @@ from broker_engine.log.replica_log import ReplicaLog
 from broker_engine.metadata.image import PartitionImage
 from broker_engine.partition.core import IsEligible, PartitionCore
 from broker_engine.partition.follower_core import FollowerCore
-from broker_engine.partition.producers import ProducerStates
-from broker_engine.partition.replica import PartitionSettings
+from broker_engine.partition.replica import PartitionSettings, ReplicaCore
 from broker_engine.server.local_partition import LocalPartition
 from broker_engine.server.topic_settings import partition_settings
 
@@ -25,12 +24,12 @@ class RoleMaker:
         self, state: PartitionImage, config: TopicConfig, log: ReplicaLog, high_watermark: int
     ) -> PartitionCore | FollowerCore:
         """Of a replica that was just opened; `high_watermark` is what its last life left in the checkpoint."""
-        return self._core(state, log, high_watermark, partition_settings(config, self._config), None)
+        return self._core(state, log, high_watermark, partition_settings(config, self._config))
 
     def next_core(self, state: PartitionImage, local: LocalPartition) -> PartitionCore | FollowerCore:
-        """A new term begins with the log, the high watermark and the producers of the last one."""
+        """A new term begins with the log, the high watermark, the producers and the refusals of the last one."""
         core = local.core
-        return self._core(state, local.log, core.high_watermark, core.settings, core.producers)
+        return self._core(state, local.log, core.high_watermark, core.settings, core)
 
     def _core(
         self,
@@ -38,8 +37,9 @@ class RoleMaker:
         log: ReplicaLog,
         high_watermark: int,
         settings: PartitionSettings,
-        producers: ProducerStates | None,
+        last: ReplicaCore | None = None,
     ) -> PartitionCore | FollowerCore:
+        producers, refusals = (None, None) if last is None else (last.producers, last.refusals)
         if state.leader != self._node_id:
             return FollowerCore(
                 leader_epoch=state.leader_epoch,
@@ -52,6 +52,7 @@ class RoleMaker:
                 high_watermark=high_watermark,
                 settings=settings,
                 producers=producers,
+                refusals=refusals,
             )
         return PartitionCore(
             leader_epoch=state.leader_epoch,
@@ -65,6 +66,7 @@ class RoleMaker:
             high_watermark=high_watermark,
             settings=settings,
             producers=producers,
+            refusals=refusals,
             is_eligible=self._is_eligible,
             now_ms=self._clock.monotonic_ms(),
         )

@@ -1,6 +1,7 @@
 """Verifying sealed segments from time to time: a bit that rots on disk is found before somebody needs the record.
 
-Slow on purpose, one segment at a time. What does not verify is not served from then on (log.damage), and said loudly.
+Slow on purpose, one segment at a time. What does not verify is not served from then on (log.damage), and said loudly;
+other replicas have it (mender.py).
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Scrubber:
         bytes_per_s_max: int = BYTES_PER_S_MAX,
         make_pacer: Callable[[int], Pacer] = Pacer,
     ) -> None:
+        self.on_damaged: Callable[[LocalPartition], None] = lambda local: None
         self._partitions = partitions
         self._pacer = make_pacer(bytes_per_s_max)
         self.damaged_count = 0
@@ -44,9 +46,9 @@ class Scrubber:
     async def verify_all(self) -> None:
         for local in list(self._partitions.all()):
             for base_offset in local.log.segment_bases[:-1]:
-                await self._verify(local, base_offset)
+                await self.verify(local, base_offset)
 
-    async def _verify(self, local: LocalPartition, base_offset: int) -> None:
+    async def verify(self, local: LocalPartition, base_offset: int) -> None:
         try:
             job = None if local.is_retired or local.busy is not None else local.log.verify_job(base_offset)
             if job is None:
@@ -66,3 +68,4 @@ class Scrubber:
             self.damaged_count += 1
             lost = ", ".join(f"{hole.start_offset}-{hole.end_offset - 1}" for hole in job.holes)
             log.critical("%s-%d is damaged on disk: offsets %s cannot be read", local.name, local.index, lost)
+            self.on_damaged(local)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 
+from broker_engine.groups.consumer.records import Key as ConsumerKey
 from broker_engine.groups.records import (
     GroupKey,
     GroupValue,
@@ -22,8 +23,9 @@ _NEW_STYLE_KEYS: dict[int, tuple[str, tuple[str, ...]]] = {
     6: ("consumer group target assignment", ("group",)),
     7: ("consumer group target assignment of member", ("group", "member")),
     8: ("consumer group current assignment", ("group", "member")),
+    16: ("consumer group regular expression", ("group", "expression")),
 }
-"""Of KIP-848 groups: we name them, and keep none."""
+"""Of KIP-848 groups: their keys are told in words."""
 
 
 def describe_key(key: bytes) -> str:
@@ -31,6 +33,8 @@ def describe_key(key: bytes) -> str:
     try:
         decoded = decode_key(key)
     except UnknownGroupRecord:
+        return _describe_new_style(key)
+    if isinstance(decoded, ConsumerKey):
         return _describe_new_style(key)
     if isinstance(decoded, GroupKey):
         return f"group group={decoded.group}"
@@ -48,7 +52,8 @@ def describe_value(key: bytes, value: bytes | None) -> str:
                 f"offset={committed.offset} leader_epoch={committed.leader_epoch} metadata={committed.metadata} "
                 f"commit_timestamp={committed.commit_timestamp}"
             )
-        return _describe_group(decode_group(value))
+        if isinstance(decode_key(key), GroupKey):
+            return _describe_group(decode_group(value))
     except UnknownGroupRecord as error:
         if len(value) < _SHORT.size:
             raise ValueError("not a value of __consumer_offsets") from error

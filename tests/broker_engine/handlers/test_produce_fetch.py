@@ -236,8 +236,7 @@ def test_producer_ids_are_never_given_twice(root: RawClient) -> None:
     assert len(ids) == 1100
 
 
-def test_a_transactional_producer_is_told_to_wait_for_a_coordinator(root: RawClient) -> None:
-    assert root.call(InitProducerIdRequest(transactional_id="t"), 4).error_code == 15
+def test_a_producer_id_without_its_epoch_is_refused(root: RawClient) -> None:
     assert root.call(InitProducerIdRequest(transactional_id=None, producer_id=5), 4).error_code == 42
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from broker_engine.wire.framing import encode_request, encode_response, parse_response
 from broker_engine.wire.messages.delete_topics import DeleteTopicsRequest
-from broker_engine.wire.messages.produce import ProduceRequest
+from broker_engine.wire.messages.produce import PartitionProduceData, ProduceRequest
 from tests.broker_engine.broker_process import BrokerProcess
 from tests.broker_engine.handlers.calls import (
     batch_of,
@@ -47,6 +47,79 @@ def test_every_answer_is_what_the_codec_would_write(root: RawClient, durability:
         (partition,) = response.responses[0].partition_responses  # type: ignore[attr-defined]
         assert (partition.index, partition.error_code, partition.base_offset) == (0, 0, number)
         assert (partition.log_append_time_ms, partition.log_start_offset) == (-1, 0)
+
+
+def of_partitions(topic: str, batches: dict[int, bytes], *, acks: int = -1) -> ProduceRequest:
+    request = produce_request(topic, b"", acks=acks)
+    request.topic_data[0].partition_data = [PartitionProduceData(index=i, records=b) for i, b in batches.items()]
+    return request
+
+
+@pytest.mark.parametrize("durability", ["fsync", "page-cache"])
+@pytest.mark.parametrize("acks", [-1, 1])
+@pytest.mark.parametrize("version", [9, 10, 11, 12, 13])
+def test_an_answer_for_several_partitions_is_what_the_codec_would_write(
+    root: RawClient, durability: str, acks: int, version: int
+) -> None:
+    topic = create(root, partitions=3, ack_durability=durability)
+    for number in range(4):
+        request = of_partitions(topic, {index: batch_of(b"%d-%d" % (index, number)) for index in (2, 0, 1)}, acks=acks)
+        if version == 13:
+            request.topic_data[0].name, request.topic_data[0].topic_id = "", topic_id_of(root, topic)
+        root.send_frame(request_frame(request, version, correlation_id=100 + number))
+        answer = root.receive_frame()
+        assert answer is not None
+        correlation_id, response = parse_response(answer, ProduceRequest.API, version)
+        assert answer == b"".join(encode_response(correlation_id, response, version))
+        partitions = response.responses[0].partition_responses  # type: ignore[attr-defined]
+        assert [(each.index, each.error_code, each.base_offset) for each in partitions] == [
+            (2, 0, number),
+            (0, 0, number),
+            (1, 0, number),
+        ]
+    for index in range(3) if acks == -1 else ():
+        assert values_of(fetch(root, topic, partition=index)) == [b"%d-%d" % (index, number) for number in range(4)]
+
+
+@pytest.mark.parametrize("acks", [-1, 1])
+@pytest.mark.parametrize("refused", [0, 1, 2])
+def test_a_refusal_among_several_is_the_one_that_a_first_request_gets(
+    broker: BrokerProcess, root: RawClient, refused: int, acks: int
+) -> None:
+    topic, other = (create(root, partitions=3, ack_durability="page-cache") for _ in range(2))
+    good = {index: batch_of(b"%d" % index) for index in range(3)}
+    bad = {**good, refused: good[refused][:-1] + b"!"}
+    for _ in range(2):
+        root.call(of_partitions(topic, good, acks=acks), 9)
+        root.call(of_partitions(other, good, acks=acks), 9)
+    with RawClient(broker.address()) as fresh:
+        expected = fresh.call(of_partitions(other, bad, acks=acks), 9)
+    answer = root.call(of_partitions(topic, bad, acks=acks), 9)
+    assert answer.responses[0].partition_responses == expected.responses[0].partition_responses
+    assert [each.error_code != 0 for each in answer.responses[0].partition_responses] == [
+        index == refused for index in range(3)
+    ]
+    for index in range(3):
+        assert len(values_of(fetch(root, topic, partition=index))) == (2 if index == refused else 3)
+
+
+def test_a_refusal_among_several_without_acks_closes(root: RawClient) -> None:
+    topic = create(root, partitions=2)
+    good = {index: batch_of(b"%d" % index) for index in range(2)}
+    for _ in range(2):
+        root.call(of_partitions(topic, good), 9)
+    root.send_frame(request_frame(of_partitions(topic, {**good, 1: good[1][:-1] + b"!"}, acks=0)))
+    root.send_frame(request_frame(of_partitions(topic, {**good, 1: good[1][:-1] + b"!"}, acks=0)))
+    assert root.receive_frame() is None
+
+
+def test_a_partition_that_is_named_twice_gets_one_answer(root: RawClient) -> None:
+    topic = create(root, partitions=2)
+    for number in range(3):
+        request = of_partitions(topic, {index: batch_of(b"%d" % number) for index in range(2)})
+        request.topic_data[0].partition_data.append(request.topic_data[0].partition_data[0])  # type: ignore[attr-defined]
+        partitions = root.call(request, 9).responses[0].partition_responses
+        assert [(each.index, each.base_offset) for each in partitions] == [(0, number), (1, number)]
 
 
 def test_topics_and_partitions_are_not_mixed_up(root: RawClient) -> None:

@@ -26,11 +26,13 @@ class Cluster:
         self.dead: list[int] = []
         self.silent: list[int] = []
         self.asked: list[int] = []
+        self.patience_ms: list[int] = []
         self.was_asked = asyncio.Event()
         self.refusal = ErrorCode.NOT_CONTROLLER
 
-    async def ask(self, node_id: int, *_: Any, **__: Any) -> BrokerHeartbeatResponse:
+    async def ask(self, node_id: int, *_: Any, timeout_ms: int = 0, **__: Any) -> BrokerHeartbeatResponse:
         self.asked.append(node_id)
+        self.patience_ms.append(timeout_ms)
         self.was_asked.set()
         if node_id in self.silent:
             await asyncio.Event().wait()
@@ -119,3 +121,14 @@ async def test_the_time_runs_out() -> None:
     cluster.dead.append(2)
     with pytest.raises(ConnectionFailed, match="refused"):
         await beat(cluster, timeout_ms=30)
+
+
+async def test_one_attempt_waits_no_longer_than_it_may() -> None:
+    """A connection whose other end is gone unheard: a registration would wait for a minute (seed 200556)."""
+    cluster = Cluster()
+    cluster.leader = cluster.real_leader = 2
+    asked = cluster.channel().ask(
+        BrokerHeartbeatRequest(), BrokerHeartbeatResponse, timeout_ms=60_000, attempt_timeout_ms=900
+    )
+    await asked
+    assert cluster.patience_ms == [900]

@@ -1,0 +1,234 @@
+"""Copies that rotted on disk, made whole again: what cannot be read here is asked of the other replicas.
+
+The scrubber, a recovery, or a follower that was sent bytes whose CRC does not agree finds the damage; readers get
+KAFKA_STORAGE_ERROR for it from then on. Committed batches are the same on all replicas, so another one's are put in the
+place of the hole, as a compaction puts a cleaned segment in place of its sources. Nothing is cut off, neither here nor
+elsewhere, so the replica stays in sync; and a leader is mended by its followers as they are by it.
+Left out: holes above the high watermark, which wait until that has passed them, and those of the only copy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from typing import Protocol, TypeVar
+
+from broker_engine.client.errors import ConnectionFailed
+from broker_engine.errors import BrokerError, ErrorCode
+from broker_engine.log.damage import Hole
+from broker_engine.log.mending import Mending
+from broker_engine.metadata.image import MetadataImage
+from broker_engine.records.replicated import check_replicated
+from broker_engine.server.local_partition import LocalPartition
+from broker_engine.server.partitions import Partitions
+from broker_engine.server.scrubber import Scrubber
+from broker_engine.server.supervisor import Supervisor
+from broker_engine.wire.messages.internal_replica_read import ReplicaReadRequest, ReplicaReadResponse
+from broker_engine.wire.schema import Message
+
+log = logging.getLogger(__name__)
+
+LANE = "mending"
+_AGAIN_S = 5.0
+"""Until those are tried again that could not be mended."""
+_TIMEOUT_MS = 10_000
+_CHUNK_BYTES = 1 << 20
+_HOLE_BYTES_MAX = 64 << 20
+"""A larger one is left to people: all of it is held in memory."""
+_DOUBTS_MAX = 100
+
+R = TypeVar("R", bound=Message)
+
+
+class Asker(Protocol):
+    async def ask(self, node_id: int, message: Message, answer: type[R], *, lane: str, timeout_ms: int) -> R: ...
+
+
+class Mender:
+    def __init__(
+        self,
+        node_id: int,
+        partitions: Partitions,
+        peers: Asker,
+        scrubber: Scrubber,
+        image: Callable[[], MetadataImage],
+        *,
+        tasks: Supervisor,
+    ) -> None:
+        self._node_id = node_id
+        self._partitions = partitions
+        self._peers = peers
+        self._scrubber = scrubber
+        self._image = image
+        self._damaged: dict[LocalPartition, None] = {}
+        self._doubts: dict[tuple[LocalPartition, int], None] = {}
+        self._tasks = tasks
+        self._wake = asyncio.Event()
+        self.mended_count = 0
+        """Holes since the start."""
+
+    # --- what is told
+
+    def note_damaged(self, local: LocalPartition) -> None:
+        self._damaged[local] = None
+        self._wake.set()
+
+    def doubt(self, local: LocalPartition, offset: int) -> None:
+        """A follower says that what is stored from this offset on does not verify."""
+        if len(self._doubts) < _DOUBTS_MAX:
+            self._doubts[local, offset] = None
+            self._wake.set()
+
+    def on_corrupt(self, leader_id: int, local: LocalPartition) -> None:
+        """The leader sent bytes that do not verify: it should look at its disk."""
+        request = ReplicaReadRequest(
+            topic_id=local.topic_id,
+            partition_index=local.index,
+            start_offset=local.core.log_end_offset,
+            is_doubted=True,
+        )
+        self._tasks.spawn(self._tell(leader_id, request), f"doubt node {leader_id}")
+
+    async def _tell(self, leader_id: int, request: ReplicaReadRequest) -> None:
+        try:
+            await self._peers.ask(leader_id, request, ReplicaReadResponse, lane=LANE, timeout_ms=_TIMEOUT_MS)
+        except ConnectionFailed as error:
+            log.info("node %d was not told of its damage: %s", leader_id, error.message)
+
+    # --- what is done
+
+    async def run(self) -> None:
+        for local in list(self._partitions.all()):
+            if local.log.holes:
+                self.note_damaged(local)
+        while True:
+            await self._wait()
+            await self._look_again()
+            await self.mend_all()
+
+    async def _wait(self) -> None:
+        try:
+            async with asyncio.timeout(_AGAIN_S if self._damaged else None):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+        self._wake.clear()
+
+    async def _look_again(self) -> None:
+        doubts, self._doubts = self._doubts, {}
+        for local, offset in doubts:
+            if local.is_retired or local.busy is not None:
+                continue
+            bases = local.log.segment_bases
+            base_offset = max((base for base in bases if base <= offset), default=bases[0])
+            if base_offset == bases[-1]:
+                local.log.roll()  # only what is sealed can be verified and replaced
+            await self._scrubber.verify(local, base_offset)
+
+    async def mend_all(self) -> None:
+        """What cannot be mended now stays noted."""
+        for local in list(self._damaged):
+            try:
+                is_whole = local.is_retired or await self._mend(local)
+            except BrokerError as error:
+                log.warning("%s-%d cannot be mended yet: %s", local.name, local.index, error)
+                continue
+            if is_whole:
+                self._damaged.pop(local, None)
+
+    async def _mend(self, local: LocalPartition) -> bool:
+        """True once there is no hole left."""
+        if local.busy is not None:
+            return False
+        by_segment: dict[int, dict[Hole, bytes]] = {}
+        for hole in local.log.holes:
+            data = await self._bytes_for(local, hole)
+            if data is None:
+                return False
+            by_segment.setdefault(_base_of(local, hole), {})[hole] = data
+        for base_offset, patches in by_segment.items():
+            mending = local.log.mending_of(base_offset, patches) if local.busy is None else None
+            if mending is None or not await self._put_in(local, mending):
+                return False
+            self.mended_count += len(patches)
+            log.warning("%s-%d: the segment at %d is whole again", local.name, local.index, base_offset)
+        return not local.log.holes
+
+    async def _put_in(self, local: LocalPartition, mending: Mending) -> bool:
+        try:
+            await asyncio.to_thread(mending.clean)
+            await local.settled()
+            deleted = None if local.is_retired or mending.job.has_failed else local.log.swap_in(mending)
+            if deleted is None:
+                log.error("%s-%d was not mended: %s", local.name, local.index, mending.job.problem or mending.job.error)
+                await asyncio.to_thread(mending.discard)
+                return False
+            try:
+                await asyncio.to_thread(mending.finish)
+            finally:
+                local.log.settle(mending)
+            local.log.on_mended()
+        finally:
+            mending.release()
+        for segment in deleted:
+            await asyncio.to_thread(segment.remove)
+        return True
+
+    # --- what others have
+
+    async def _bytes_for(self, local: LocalPartition, hole: Hole) -> bytes | None:
+        if hole.end_offset > local.core.high_watermark or hole.end_position - hole.position > _HOLE_BYTES_MAX:
+            return None
+        for node_id in self._sources(local):
+            try:
+                return await self._fetch(node_id, local, hole)
+            except (BrokerError, ConnectionFailed) as error:
+                log.info("%s-%d is not mended by node %d: %s", local.name, local.index, node_id, error)
+        return None
+
+    def _sources(self, local: LocalPartition) -> Iterator[int]:
+        """The leader first, then whoever is in sync."""
+        topic = self._image().topics.get(local.topic_id)
+        state = topic.partitions.get(local.index) if topic is not None else None
+        if state is not None:
+            members = dict.fromkeys((state.leader, *state.isr))
+            yield from (member for member in members if member not in (self._node_id, -1))
+
+    async def _fetch(self, node_id: int, local: LocalPartition, hole: Hole) -> bytes:
+        pieces: list[bytes] = []
+        offset = hole.start_offset
+        while offset < hole.end_offset:
+            request = ReplicaReadRequest(
+                topic_id=local.topic_id,
+                partition_index=local.index,
+                start_offset=offset,
+                end_offset=hole.end_offset,
+                max_bytes=_CHUNK_BYTES,
+            )
+            answer = await self._peers.ask(node_id, request, ReplicaReadResponse, lane=LANE, timeout_ms=_TIMEOUT_MS)
+            if answer.error_code != ErrorCode.NONE:
+                raise BrokerError(ErrorCode(answer.error_code))
+            data, offset = self._checked(local, answer.records, offset, hole)
+            pieces.append(data)
+        return b"".join(pieces)
+
+    def _checked(self, local: LocalPartition, records: bytes, offset: int, hole: Hole) -> tuple[bytes, int]:
+        """Batches that verify, of the epochs that this log has there, and where they end."""
+        found = check_replicated(memoryview(records), next_offset=offset, epoch_min=0, epoch_max=local.leader_epoch)
+        if not found.headers:
+            if not local.log.config.is_compacting:
+                raise BrokerError(ErrorCode.OFFSET_OUT_OF_RANGE, "the other replica has nothing there")
+            return b"", hole.end_offset
+        for header in found.headers:
+            if local.log.epoch_of(header.base_offset) != header.partition_leader_epoch:
+                raise BrokerError(ErrorCode.FENCED_LEADER_EPOCH, "the other replica has another history")
+        size_bytes = sum(header.size_bytes for header in found.headers)
+        end_offset = found.headers[-1].next_offset
+        if end_offset > hole.end_offset:
+            raise BrokerError(ErrorCode.CORRUPT_MESSAGE, "the other replica's batches end elsewhere")
+        return records[found.start : found.start + size_bytes], end_offset
+
+
+def _base_of(local: LocalPartition, hole: Hole) -> int:
+    return max(base for base in local.log.segment_bases if base <= hole.start_offset)

@@ -1,0 +1,254 @@
+"""Brings transaction markers to every partition of a transaction that is decided, wherever it is led.
+
+One request at a time per broker, with all that waits for it: a broker answers one connection in order, so that a marker
+which is sent twice never comes behind the producer's next transaction. What fails is tried again, with back-off, for
+ever, at whoever leads by then. Done with it are only: a written marker, a topic that is gone, an epoch that the
+partition has passed. A coordinator that was deposed is told so by a partition (52) and leaves the rest to the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from broker_engine.client.backoff import backoff_ms
+from broker_engine.client.errors import ConnectionFailed
+from broker_engine.errors import ErrorCode
+from broker_engine.metadata.image import MetadataImage
+from broker_engine.names import ROOT, from_wire
+from broker_engine.server.markers import Marker, TopicPartition
+from broker_engine.server.supervisor import Supervisor
+from broker_engine.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+
+if TYPE_CHECKING:
+    from broker_engine.server.broker import Broker
+
+log = logging.getLogger(__name__)
+
+_LANE = "markers"
+_TIMEOUT_MS = 40_000
+"""Above the time that a broker waits for its replicas: its answer comes before we give it up."""
+_PARTITIONS_MAX = 2_000
+"""Per request: what is more goes with the next."""
+_BACKOFF_MS, _BACKOFF_MS_MAX = 20, 1_000
+
+Codes = dict[TopicPartition, ErrorCode]
+WriteLocal = Callable[["Broker", Sequence[Marker]], Awaitable[list[Codes]]]
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    """One transaction's markers."""
+
+    marker: Marker
+    owner: object
+    on_done: Callable[[], None]
+    left: dict[TopicPartition, None] = field(default_factory=dict)
+    is_cancelled: bool = False
+
+
+_Item = tuple[_Job, TopicPartition]
+
+
+class MarkerSender:
+    def __init__(self, broker: Broker, tasks: Supervisor, write_local: WriteLocal) -> None:
+        self._broker = broker
+        self._tasks = tasks
+        self._write_local = write_local
+        self._jobs: dict[_Job, None] = {}
+        self._queues: dict[int, deque[_Item]] = {}
+        """By broker, while somebody works on it."""
+        self._parked: list[_Item] = []
+        """Nobody leads the partition, or whoever did refused it."""
+        self._failure_count = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def send(self, marker: Marker, owner: object, on_done: Callable[[], None]) -> None:
+        """`on_done` is called once every partition has it, maybe at once; never after `forget(owner)`."""
+        job = _Job(marker, owner, on_done, dict.fromkeys(marker.partitions))
+        self._jobs[job] = None
+        if not job.left:
+            self._finish(job)
+        for place in marker.partitions:
+            self._send((job, place))
+
+    def forget(self, owner: object) -> None:
+        """Its coordinator is somebody else now. What is under way may still arrive."""
+        for job in [each for each in self._jobs if each.owner is owner]:
+            self._cancel(job)
+        self._parked = [item for item in self._parked if not item[0].is_cancelled]
+
+    def stop(self) -> None:
+        for job in list(self._jobs):
+            self._cancel(job)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def follow(self, old: MetadataImage, new: MetadataImage) -> None:
+        """Leaders may have changed: whatever waits for that is tried at once.
+
+        A node that lost its power never closes a connection: its answer is given up with its life in the image.
+        """
+        if old.brokers is not new.brokers:
+            for node_id in [each for each in self._queues if has_left(old, new, each)]:
+                self._broker.peers.hang_up(node_id, lane=_LANE)
+        if self._parked and old.topics is not new.topics:
+            self._send_parked()
+
+    # --- where to
+
+    def _send(self, item: _Item) -> None:
+        job, place = item
+        if job.is_cancelled:
+            return
+        topic = self._broker.image.topic(from_wire(place[0], ROOT))
+        partition = None if topic is None else topic.partitions.get(place[1])
+        if partition is None:
+            self._settle(item)  # deleted: nobody will ever read what was written there
+        elif partition.leader < 0:
+            self._park(item)
+        else:
+            self._enqueue(partition.leader, item)
+
+    def _enqueue(self, node_id: int, item: _Item) -> None:
+        queue = self._queues.get(node_id)
+        if queue is None:
+            queue = self._queues[node_id] = deque()
+            self._tasks.spawn(self._work(node_id, queue), f"markers to node {node_id}")
+        queue.append(item)
+
+    async def _work(self, node_id: int, queue: deque[_Item]) -> None:
+        try:
+            while queue:
+                items = [queue.popleft() for _ in range(min(len(queue), _PARTITIONS_MAX))]
+                await self._write_some(node_id, [item for item in items if not item[0].is_cancelled])
+        finally:
+            del self._queues[node_id]  # no await since the queue was seen to be empty
+
+    async def _write_some(self, node_id: int, items: Sequence[_Item]) -> None:
+        jobs: dict[_Job, list[TopicPartition]] = {}
+        for job, place in items:
+            jobs.setdefault(job, []).append(place)
+        markers = [job.marker._replace(partitions=tuple(places)) for job, places in jobs.items()]
+        if not markers:
+            return
+        try:
+            results = await self._ask(node_id, markers)
+        except Exception:  # a bug: it must not leave a transaction open for ever
+            log.exception("markers for node %d", node_id)
+            results = [dict.fromkeys(marker.partitions, ErrorCode.UNKNOWN_SERVER_ERROR) for marker in markers]
+        for job, codes in zip(jobs, results, strict=True):
+            for place, code in codes.items():
+                self._on_code((job, place), code, node_id)
+
+    async def _ask(self, node_id: int, markers: Sequence[Marker]) -> list[Codes]:
+        if node_id == self._broker.node_id:
+            return await self._write_local(self._broker, markers)
+        request = WriteTxnMarkersRequest(markers=[_on_wire(marker) for marker in markers])
+        try:
+            response = await self._broker.peers.ask(
+                node_id, request, WriteTxnMarkersResponse, lane=_LANE, timeout_ms=_TIMEOUT_MS
+            )
+        except ConnectionFailed as error:
+            log.info("markers for node %d: %s", node_id, error.message)
+            return [dict.fromkeys(marker.partitions, ErrorCode.NETWORK_EXCEPTION) for marker in markers]
+        return _codes(markers, response)
+
+    # --- what became of it
+
+    def _on_code(self, item: _Item, code: ErrorCode, node_id: int) -> None:
+        job, place = item
+        if job.is_cancelled:
+            return
+        if code is ErrorCode.NONE:
+            self._failure_count = 0
+            self._settle(item)
+        elif code is ErrorCode.INVALID_PRODUCER_EPOCH:
+            log.warning("%s-%d has ended this transaction by a later epoch: %s", *place, job.marker)
+            self._settle(item)
+        elif code is ErrorCode.TRANSACTION_COORDINATOR_FENCED:
+            log.warning("%s-%d knows a later coordinator than us: %s", *place, job.marker)
+            self._cancel(job)
+        else:
+            log.debug("marker for %s-%d is refused by node %d: %s", *place, node_id, code.name)
+            self._park(item)
+
+    def _settle(self, item: _Item) -> None:
+        job, place = item
+        job.left.pop(place, None)
+        if not job.left:
+            self._finish(job)
+
+    def _finish(self, job: _Job) -> None:
+        if self._jobs.pop(job, False) is None:
+            job.on_done()
+
+    def _cancel(self, job: _Job) -> None:
+        job.is_cancelled = True
+        self._jobs.pop(job, None)
+
+    # --- again
+
+    def _park(self, item: _Item) -> None:
+        self._parked.append(item)
+        if self._timer is None:
+            self._failure_count += 1
+            wait_ms = backoff_ms(
+                self._failure_count,
+                base_ms=_BACKOFF_MS,
+                ceiling_ms=_BACKOFF_MS_MAX,
+                random_unit=self._broker.randomness.unit,
+            )
+            self._timer = asyncio.get_running_loop().call_later(wait_ms / 1000, self._send_parked)
+
+    def _send_parked(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        parked, self._parked = self._parked, []
+        for item in parked:
+            self._send(item)
+
+
+def has_left(old: MetadataImage, new: MetadataImage, node_id: int) -> bool:
+    """Fenced, removed or begun anew: whatever it was asked before, it will not answer."""
+    before, now = old.brokers.get(node_id), new.brokers.get(node_id)
+    if before is None or now is None:
+        return before is not now
+    return before.epoch != now.epoch or (now.is_fenced and not before.is_fenced)
+
+
+def _on_wire(marker: Marker) -> WritableTxnMarker:
+    topics: dict[str, list[int]] = {}
+    for topic, index in marker.partitions:
+        topics.setdefault(topic, []).append(index)
+    return WritableTxnMarker(
+        producer_id=marker.producer_id,
+        producer_epoch=marker.producer_epoch,
+        transaction_result=marker.is_commit,
+        coordinator_epoch=marker.coordinator_epoch,
+        transaction_version=marker.transaction_version,
+        topics=[WritableTxnMarkerTopic(name=name, partition_indexes=indexes) for name, indexes in topics.items()],
+    )
+
+
+def _codes(markers: Sequence[Marker], response: WriteTxnMarkersResponse) -> list[Codes]:
+    """In the order of the markers. What the answer leaves out is asked for again."""
+    found = [
+        {(topic.name, each.partition_index): each.error_code for topic in result.topics for each in topic.partitions}
+        for result in response.markers
+    ]
+    found += [{}] * (len(markers) - len(found))
+    return [
+        {place: ErrorCode(codes.get(place, ErrorCode.UNKNOWN_SERVER_ERROR)) for place in marker.partitions}
+        for marker, codes in zip(markers, found, strict=True)
+    ]

@@ -1,0 +1,134 @@
+"""F13: copies that rot are mended by the others, leader or follower, and nothing rotten is spread."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+import pytest_asyncio
+
+from broker_engine.errors import BrokerError, ErrorCode
+from broker_engine.handlers import replica_read
+from broker_engine.handlers.api import Call
+from broker_engine.log.results import LogState
+from broker_engine.server.mender import Mender
+from broker_engine.server.scrubber import Scrubber
+from broker_engine.server.supervisor import Supervisor
+from broker_engine.wire.messages.internal_replica_read import ReplicaReadRequest
+from tests.broker_engine.server.replicas import Cluster, Node, led_by
+
+LEADER, FOLLOWER = 1, 2
+
+
+class Wires:
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    async def ask(self, node_id: int, message: Any, *_: Any, **__: Any) -> Any:
+        assert isinstance(message, ReplicaReadRequest)
+        call = Call(cast(Any, self._cluster.nodes[node_id]), cast(Any, None), cast(Any, None), 0, None)
+        try:
+            return await replica_read.handle(message, call)
+        except BrokerError as error:
+            return replica_read.refuse(message, error)
+
+
+def mender_of(cluster: Cluster, node_id: int) -> Mender:
+    node: Any = cluster.nodes[node_id]
+    node.scrubber = Scrubber(node.partitions, bytes_per_s_max=1 << 30)
+    node.mender = Mender(
+        node_id, node.partitions, Wires(cluster), node.scrubber, lambda: cluster.image, tasks=Supervisor()
+    )
+    node.scrubber.on_damaged = node.mender.note_damaged
+    return cast(Mender, node.mender)
+
+
+@pytest_asyncio.fixture
+async def cluster() -> AsyncIterator[Cluster]:
+    """Nine batches in three segments, all committed; the last segment is the active one."""
+    made = Cluster(topic={"min.insync.replicas": "2"})
+    await made.start(LEADER, FOLLOWER, state=led_by(LEADER, (LEADER, FOLLOWER)))
+    for number in range(9):
+        if number in (3, 6):
+            for node in made.nodes.values():
+                node.local.log.roll()
+        await made.nodes[LEADER].append(b"%d" % number)
+    await made.until(lambda: made.nodes[FOLLOWER].local.high_watermark == 9)
+    yield made
+    await made.stop()
+
+
+def rot(node: Node, base_offset: int, position: int = 100) -> None:
+    (path,) = (path for path in node.files._files if path.endswith(f"{base_offset:020}.log"))
+    node.files._files[path].data[position] ^= 1
+
+
+@pytest.mark.parametrize("position", [6, 7, 15, 16])
+async def test_bits_that_no_crc_covers_are_found_too(cluster: Cluster, position: int) -> None:
+    """The base offset of the first batch (a little, and so that it lies in the second's place), epoch and magic."""
+    before, mender = cluster.nodes[FOLLOWER].stored(), mender_of(cluster, FOLLOWER)
+    node: Any = cluster.nodes[FOLLOWER]
+    rot(node, 0, position)
+    await node.scrubber.verify_all()
+    assert node.local.log.state is LogState.DAMAGED
+    await mender.mend_all()
+    assert node.stored() == before
+
+
+@pytest.mark.parametrize("node_id", [LEADER, FOLLOWER])
+async def test_a_rotten_copy_is_made_whole_by_the_other(cluster: Cluster, node_id: int) -> None:
+    before, mender = cluster.nodes[node_id].stored(), mender_of(cluster, node_id)
+    node: Any = cluster.nodes[node_id]
+    rot(node, 3)
+    await node.scrubber.verify_all()
+    assert node.local.log.state is LogState.DAMAGED
+    with pytest.raises(BrokerError) as raised:
+        node.local.log.read(4, max_bytes=1000, end_offset=9, at_least_one=True)
+    assert raised.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    await mender.mend_all()
+    assert (node.local.log.state, mender.mended_count) == (LogState.ONLINE, 1)
+    assert node.stored() == before
+    assert cluster.alterations == [], "it never left the ISR"
+
+
+async def test_what_was_mended_is_whole_after_a_restart_without_power(cluster: Cluster) -> None:
+    before, mender = cluster.nodes[FOLLOWER].stored(), mender_of(cluster, FOLLOWER)
+    node: Any = cluster.nodes[FOLLOWER]
+    rot(node, 0)
+    await node.scrubber.verify_all()
+    await mender.mend_all()
+    again = await cluster.restart(FOLLOWER, has_power=False)
+    assert again.local.log.holes == []
+    assert again.stored() == before
+
+
+async def test_where_all_copies_are_rotten_nothing_is_spread(cluster: Cluster) -> None:
+    mender = mender_of(cluster, LEADER)
+    mender_of(cluster, FOLLOWER)
+    for node in cluster.nodes.values():
+        rot(node, 3)
+    leader: Any = cluster.nodes[LEADER]
+    await leader.scrubber.verify_all()
+    await mender.mend_all()
+    assert leader.local.log.state is LogState.DAMAGED
+    assert mender.mended_count == 0
+
+
+async def test_a_leader_that_is_doubted_looks_at_its_disk(cluster: Cluster) -> None:
+    """Also in the active segment, which is sealed for it."""
+    mender = mender_of(cluster, LEADER)
+    before = cluster.nodes[LEADER].stored()
+    rot(cluster.nodes[LEADER], 6)
+    mender.doubt(cluster.nodes[LEADER].local, 7)
+    await mender._look_again()
+    assert cluster.nodes[LEADER].local.log.state is LogState.DAMAGED
+    await mender.mend_all()
+    assert cluster.nodes[LEADER].stored() == before
+
+
+async def test_mending_that_is_killed_has_nothing_left_to_do(cluster: Cluster) -> None:
+    """A killed process runs no cleanup: where mending would await in it, throwing it away is an error."""
+    work = mender_of(cluster, LEADER).run()
+    work.send(None)
+    work.close()
