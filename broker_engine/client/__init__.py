@@ -29,7 +29,9 @@ from broker_engine.client.admin_model import (
 from broker_engine.client.client import Client
 from broker_engine.client.config import BrokerAddress, ClientConfig, PlainCredentials
 from broker_engine.client.consumer import Consumer
+from broker_engine.client.consumer_member import ConsumerMember
 from broker_engine.client.errors import (
+    AbortRequired,
     AuthenticationFailed,
     BufferExhausted,
     ClientClosed,
@@ -37,10 +39,14 @@ from broker_engine.client.errors import (
     DeliveryTimedOut,
     KafkaError,
     OffsetOutOfRange,
+    ProducerFenced,
     RequestTimedOut,
     UnknownTopic,
     UnsupportedVersion,
 )
+from broker_engine.client.group_member import GroupMember
+from broker_engine.client.group_protocol import GroupIdentity
+from broker_engine.client.membership import Membership
 from broker_engine.client.metadata import ClusterView, PartitionView, TopicView
 from broker_engine.client.model import (
     FetchedPartition,
@@ -52,9 +58,11 @@ from broker_engine.client.model import (
     TopicPartition,
 )
 from broker_engine.client.producer import Producer
+from broker_engine.client.transactions import TransactionalProducer
 from broker_engine.errors import ErrorCode
 
 __all__ = [
+    "AbortRequired",
     "Admin",
     "AuthenticationFailed",
     "BrokerAddress",
@@ -71,6 +79,7 @@ __all__ = [
     "ConfigSource",
     "ConnectionFailed",
     "Consumer",
+    "ConsumerMember",
     "CreatedTopic",
     "Credential",
     "DeliveryTimedOut",
@@ -81,12 +90,16 @@ __all__ = [
     "ErrorCode",
     "FetchedPartition",
     "FoundOffset",
+    "GroupIdentity",
+    "GroupMember",
     "KafkaError",
+    "Membership",
     "NewTopic",
     "OffsetOutOfRange",
     "PartitionView",
     "PlainCredentials",
     "Producer",
+    "ProducerFenced",
     "QuorumDescription",
     "QuorumReplica",
     "Reassignment",
@@ -99,6 +112,7 @@ __all__ = [
     "Timestamp",
     "TopicPartition",
     "TopicView",
+    "TransactionalProducer",
     "UnknownTopic",
     "UnsupportedVersion",
     "raise_errors",

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from broker_engine.client.batches import IN_FLIGHT_BATCHES_MAX, Outcome, PartitionQueue, ProducerBatch
+from broker_engine.client.batches import (
+    IN_FLIGHT_BATCHES_MAX,
+    Outcome,
+    PartitionQueue,
+    ProducerBatch,
+    ProducerIdentity,
+)
 from broker_engine.client.model import TopicPartition
 from broker_engine.records.builder import NewRecord
 
@@ -26,11 +32,21 @@ class MemoryBound:
 
 
 class Accumulator:
-    def __init__(self, *, batch_size_bytes: int, linger_ms: int, codec: int, is_idempotent: bool, acks: int) -> None:
+    def __init__(
+        self,
+        *,
+        batch_size_bytes: int,
+        linger_ms: int,
+        codec: int,
+        is_idempotent: bool,
+        acks: int,
+        is_transactional: bool = False,
+    ) -> None:
         self._batch_size_bytes = batch_size_bytes
         self._linger_ms = linger_ms
         self._codec = codec
         self._is_idempotent = is_idempotent
+        self._is_transactional = is_transactional
         # Without sequence numbers a second batch on the wire could overtake the first when that is sent again.
         self._in_flight_max = IN_FLIGHT_BATCHES_MAX if is_idempotent or acks == 0 else 1
         self._queues: dict[TopicPartition, PartitionQueue] = {}
@@ -45,6 +61,7 @@ class Accumulator:
                 codec=self._codec,
                 is_idempotent=self._is_idempotent,
                 in_flight_max=self._in_flight_max,
+                is_transactional=self._is_transactional,
             )
         return queue
 
@@ -85,6 +102,14 @@ class Accumulator:
         """A queue that was served goes behind the others, so that a full request never starves one."""
         if self._busy.pop(queue.target, None) is not None:
             self._busy[queue.target] = queue
+
+    @property
+    def has_holes(self) -> bool:
+        return any(queue.has_hole for queue in self._queues.values())
+
+    def renew(self, identity: ProducerIdentity) -> None:
+        for queue in self._queues.values():
+            queue.renew(identity)
 
     def expire(self, now_ms: int, delivery_timeout_ms: int) -> list[ProducerBatch]:
         return [batch for queue in self._busy.values() for batch in queue.expire(now_ms, delivery_timeout_ms)]

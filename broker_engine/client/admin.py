@@ -23,6 +23,7 @@ from broker_engine.client.cluster_admin import ClusterAdmin
 from broker_engine.client.config import BrokerAddress
 from broker_engine.client.errors import KafkaError, error_for
 from broker_engine.client.fetching import Isolation
+from broker_engine.client.groups_admin import GroupsAdmin
 from broker_engine.client.metadata import ClusterView, TopicView, cluster_view, view_of
 from broker_engine.client.model import FoundOffset, Start, Timestamp, TopicPartition
 from broker_engine.client.offsets import EARLIEST, LATEST, list_offsets
@@ -53,7 +54,7 @@ def raise_errors(outcomes: Mapping[K, V | KafkaError]) -> dict[K, V]:
     return good
 
 
-class Admin(TenantsAdmin, ClusterAdmin):
+class Admin(TenantsAdmin, ClusterAdmin, GroupsAdmin):
     # Topics
 
     async def create_topics(

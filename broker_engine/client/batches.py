@@ -61,9 +61,12 @@ def record_size_bytes_max(key: bytes | None, value: bytes | None, headers: Seque
 class ProducerBatch:
     """Records of one partition that travel together. Open while `attempts` is 0; then only its identity may change."""
 
-    def __init__(self, target: TopicPartition, order: int, created_ms: int, codec: int) -> None:
+    def __init__(
+        self, target: TopicPartition, order: int, created_ms: int, codec: int, *, is_transactional: bool = False
+    ) -> None:
         self.target = target
         self.order = order
+        self.is_transactional = is_transactional
         self.created_ms = created_ms
         self.outcomes: list[Outcome] = []
         self.reserved_bytes = 0
@@ -113,7 +116,12 @@ class ProducerBatch:
     def _close_builder(self, producer_id: int, epoch: int, base_sequence: int) -> bytes:
         assert self._builder is not None
         builder, self._builder = self._builder, None
-        return builder.close(producer_id=producer_id, producer_epoch=epoch, base_sequence=base_sequence)
+        return builder.close(
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            base_sequence=base_sequence,
+            is_transactional=self.is_transactional,
+        )
 
     def forget_sequence(self) -> None:
         self.identity, self.base_sequence = None, -1
@@ -121,7 +129,7 @@ class ProducerBatch:
     def halves(self) -> tuple[ProducerBatch, ProducerBatch]:
         records = decode_records(self.encode(), max_bytes=_SPLIT_BYTES_MAX)
         middle = len(records) // 2
-        first, second = (ProducerBatch(self.target, self.order, self.created_ms, self._codec) for _ in range(2))
+        first, second = self._like_this(), self._like_this()
         reserved_bytes = self.reserved_bytes
         for index, (record, outcome) in enumerate(zip(records, self.outcomes, strict=True)):
             share = reserved_bytes // (len(records) - index)
@@ -129,6 +137,10 @@ class ProducerBatch:
             fresh = NewRecord(record.timestamp, record.key, record.value, record.headers)
             (first if index < middle else second).add(fresh, outcome, share)
         return first, second
+
+    def _like_this(self) -> ProducerBatch:
+        kind = self.is_transactional
+        return ProducerBatch(self.target, self.order, self.created_ms, self._codec, is_transactional=kind)
 
     def succeed(self, base_offset: int, log_append_time_ms: int) -> None:
         for index, outcome in enumerate(self.outcomes):
@@ -141,9 +153,17 @@ class ProducerBatch:
 
 class PartitionQueue:
     def __init__(
-        self, target: TopicPartition, *, batch_size_bytes: int, codec: int, is_idempotent: bool, in_flight_max: int
+        self,
+        target: TopicPartition,
+        *,
+        batch_size_bytes: int,
+        codec: int,
+        is_idempotent: bool,
+        in_flight_max: int,
+        is_transactional: bool = False,
     ) -> None:
         self.target = target
+        self.is_transactional = is_transactional
         self.used_up_producer_id = -1
         """While an identity is needed: not this one again."""
         self._batch_size_bytes = batch_size_bytes
@@ -178,7 +198,9 @@ class PartitionQueue:
     def append(self, record: NewRecord, outcome: Outcome, size_bytes: int, now_ms: int) -> None:
         if self.starts_batch(size_bytes):
             self._next_order += 1
-            self._waiting.append(ProducerBatch(self.target, self._next_order, now_ms, self._codec))
+            kind = self.is_transactional
+            batch = ProducerBatch(self.target, self._next_order, now_ms, self._codec, is_transactional=kind)
+            self._waiting.append(batch)
         self._waiting[-1].add(record, outcome, size_bytes)
 
     def due_ms(self, linger_ms: int) -> int | None:
@@ -259,7 +281,7 @@ class PartitionQueue:
 
     def _begin_epoch_if_due(self) -> None:
         """Number anew from 0 in the next producer epoch, but only while no batch with old numbers is on the wire."""
-        if not self._needs_new_epoch or self._on_wire:
+        if not self._needs_new_epoch or self._on_wire or self.is_transactional:
             return
         self._needs_new_epoch = False
         self._next_sequence = 0
@@ -270,6 +292,17 @@ class PartitionQueue:
         self._waiting = deque(batch for batch in self._waiting if not batch.may_be_in_log)
         for batch in self._waiting:
             batch.forget_sequence()
+
+    @property
+    def has_hole(self) -> bool:
+        """Of a transactional producer: numbers were given up, so that only a new epoch can go on."""
+        return self._needs_new_epoch
+
+    def renew(self, identity: ProducerIdentity) -> None:
+        """The coordinator has raised the epoch of a transactional producer: numbers begin at 0 again."""
+        assert not self._waiting, "what was left of the transaction is dropped by now"
+        self.set_identity(identity)
+        self._needs_new_epoch = False
 
     def expire(self, now_ms: int, delivery_timeout_ms: int) -> list[ProducerBatch]:
         """Take out the waiting batches whose time is over, and those that cannot be sent again."""

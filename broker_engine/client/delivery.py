@@ -67,13 +67,16 @@ def judge(code: ErrorCode, batch: ProducerBatch, queue: PartitionQueue, *, is_ex
         return Verdict.DELIVERED  # it is in the log, only its offset is forgotten
     if is_expired:
         return Verdict.FAIL
-    if code == ErrorCode.MESSAGE_TOO_LARGE and batch.record_count > 1:
+    if code == ErrorCode.MESSAGE_TOO_LARGE and batch.record_count > 1 and not queue.is_transactional:
         return Verdict.SPLIT
     if batch.identity is not None:
+        is_lost = code in _LOST_PRODUCER_STATE or code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        if is_lost and queue.is_transactional and queue.is_oldest(batch):
+            return Verdict.FAIL  # a new epoch begins with an abort, which is the caller's to ask for
         if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             # An earlier batch that failed explains the gap, and goes first when it is sent again. Without one the
             # broker has lost our state: only a new epoch lets it begin at 0 again.
             return Verdict.RETRY_IN_NEW_EPOCH if queue.is_oldest(batch) else Verdict.RETRY
         if code in _LOST_PRODUCER_STATE:
-            return Verdict.RETRY_IN_NEW_EPOCH
+            return Verdict.RETRY if queue.is_transactional else Verdict.RETRY_IN_NEW_EPOCH
     return Verdict.RETRY if code.is_retriable else Verdict.FAIL

@@ -76,6 +76,22 @@ class OffsetOutOfRange(KafkaError):
         self.high_watermark = high_watermark
 
 
+class ProducerFenced(KafkaError):
+    """Another producer has the transactional id now, or the coordinator ended the transaction: make a new one."""
+
+    @property
+    def retriable(self) -> bool:
+        return False
+
+
+class AbortRequired(KafkaError):
+    """The transaction cannot be committed any more; `abort()` and begin again. The code says what went wrong."""
+
+    @property
+    def retriable(self) -> bool:
+        return False
+
+
 class ClientClosed(KafkaError):
     """The client, producer or consumer was closed while the call was under way, or before it."""
 

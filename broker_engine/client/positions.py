@@ -58,10 +58,12 @@ class PartitionState:
             stop = min(self._decoded_index + count_max - len(taken), len(self._decoded))
             taken += self._decoded[self._decoded_index : stop]
             self._decoded_index = stop
-        if taken:
-            self.position = taken[-1].offset + 1
-        if self._decoded_index == len(self._decoded) and self._chunks:
+        if self._decoded_index < len(self._decoded):
+            self.position = self._decoded[self._decoded_index].offset
+        elif self._chunks:
             self.position = self._chunks[0].next_offset
+        else:
+            self.position = self._fetch_offset  # also behind markers and aborted records at the end
         return taken
 
     def _fill_decoded(self) -> bool:

@@ -15,13 +15,13 @@ from types import TracebackType
 from typing import Literal, NamedTuple, Self
 
 from broker_engine.client.accumulator import Accumulator, MemoryBound
-from broker_engine.client.batches import record_size_bytes_max
+from broker_engine.client.batches import ProducerIdentity, record_size_bytes_max
 from broker_engine.client.client import Client
 from broker_engine.client.errors import BufferExhausted, ClientClosed, KafkaError, UnknownTopic
 from broker_engine.client.metadata import TopicView
 from broker_engine.client.model import RecordMetadata, TopicPartition
 from broker_engine.client.partitioner import StickyPartitioner
-from broker_engine.client.sender import Sender, SenderConfig
+from broker_engine.client.sender import Gate, Sender, SenderConfig
 from broker_engine.client.tasks import TaskSet
 from broker_engine.errors import ErrorCode
 from broker_engine.records.builder import NewRecord
@@ -94,11 +94,13 @@ class Producer:
         delivery_timeout_ms: int = 120_000,
         max_request_bytes: int = 1 << 20,
         auto_create_topics: bool = True,
+        gate: Gate | None = None,
     ) -> None:
         """`idempotent` defaults to true with acks=-1; with less the broker's promise would not carry it.
 
         `batch_size_bytes` and `buffer_memory_bytes` count records before compression. `auto_create_topics` only lets
-        the broker decide; one that does not create topics on first use answers UnknownTopic.
+        the broker decide; one that does not create topics on first use answers UnknownTopic. `gate` is for
+        TransactionalProducer.
         """
         if acks not in (-1, 0, 1):
             raise ValueError("acks is -1 (all in-sync replicas), 1 (the leader) or 0 (nobody)")
@@ -117,6 +119,7 @@ class Producer:
             codec=Codec[codec.upper()],
             is_idempotent=is_idempotent,
             acks=acks,
+            is_transactional=gate is not None,
         )
         self._sender = Sender(
             client,
@@ -124,6 +127,7 @@ class Producer:
             SenderConfig(acks, is_idempotent, delivery_timeout_ms, max_request_bytes),
             on_released=self._release,
             is_hurried=self._is_hurried,
+            gate=gate,
         )
         self._tasks = TaskSet(f"producer {client.config.client_id}")
         self._unplaced: dict[str, list[_Unplaced]] = {}
@@ -206,6 +210,22 @@ class Producer:
             await asyncio.wait(outstanding)
         finally:
             self._flush_count -= 1
+
+    # What TransactionalProducer needs
+
+    def wake(self) -> None:
+        """Look again at what may leave now."""
+        self._sender.wake()
+
+    async def discard(self, reason: KafkaError) -> bool:
+        """After the gate was shut: return when nothing is under way. True: numbers are used up, a new epoch is due."""
+        for topic in list(self._unplaced):
+            self._fail_unplaced(topic, reason)
+        await self.flush()
+        return self._accumulator.has_holes
+
+    def renew(self, identity: ProducerIdentity) -> None:
+        self._accumulator.renew(identity)
 
     async def close(self, *, timeout_ms: int | None = None) -> None:
         """Flush, for `timeout_ms` at most, then end. What is not acknowledged by then fails with ClientClosed."""
@@ -333,11 +353,11 @@ class Producer:
         except KafkaError as error:
             self._fail_unplaced(topic, error)
             return
-        for unplaced in self._unplaced.pop(topic):
+        for unplaced in self._unplaced.pop(topic, ()):
             self._place(view, unplaced)
 
     def _fail_unplaced(self, topic: str, error: KafkaError) -> None:
-        for unplaced in self._unplaced.pop(topic):
+        for unplaced in self._unplaced.pop(topic, ()):
             self._release(unplaced.size_bytes)
             unplaced.delivery.fail(error)
 

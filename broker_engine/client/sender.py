@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 from uuid import UUID
 
 from broker_engine.client.accumulator import Accumulator
@@ -51,6 +52,21 @@ class SenderConfig:
     request_size_bytes_max: int
 
 
+class Gate(Protocol):
+    """A transaction, as the sender sees it."""
+
+    transactional_id: str
+    identity: ProducerIdentity | None
+    error: KafkaError | None
+    """Set: what has not left yet fails with it."""
+
+    def admits(self, target: TopicPartition) -> bool:
+        """May batches leave for this partition? If not, the gate wakes the sender when they may."""
+        ...
+
+    def on_failed(self, error: KafkaError) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Answer:
     """What became of one batch. The offset is -1 where nobody said it."""
@@ -70,8 +86,10 @@ class Sender:
         *,
         on_released: Callable[[int], None],
         is_hurried: Callable[[], bool],
+        gate: Gate | None = None,
     ) -> None:
         self._client = client
+        self._gate = gate
         self._accumulator = accumulator
         self._config = config
         self._on_released = on_released
@@ -113,10 +131,12 @@ class Sender:
             return self._step(now_ms)
         except Exception as error:  # a bug: tell it whole, and leave nobody waiting for an answer that cannot come
             log.exception("the producer could not send")
-            failure = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the producer could not send: {error!r}")
-            for batch in self._accumulator.drop_waiting():
-                self._fail(batch, failure)
+            self._drop_waiting(KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the producer could not send: {error!r}"))
             return None
+
+    def _drop_waiting(self, error: KafkaError) -> None:
+        for batch in self._accumulator.drop_waiting():
+            self._fail(batch, error)
 
     def _seconds_until(self, next_ms: int | None) -> float:
         # Once a second at least, because batches that nobody can send still have to expire.
@@ -127,11 +147,13 @@ class Sender:
         """Send all that may leave. Returns when to look again."""
         for batch in self._accumulator.expire(now_ms, self._config.delivery_timeout_ms):
             self._fail(batch, self._expired(batch))
+        if self._gate is not None and self._gate.error is not None:
+            self._drop_waiting(self._gate.error)
         due, next_ms = self._accumulator.due(now_ms, without_linger=self._is_hurried())
         waits = [] if next_ms is None else [next_ms]
         by_leader: defaultdict[int | None, list[PartitionQueue]] = defaultdict(list)
         for queue in due:
-            if self._has_identity(queue):
+            if self._has_identity(queue) and (self._gate is None or self._gate.admits(queue.target)):
                 by_leader[self._client.metadata.leader(queue.target)].append(queue)
         for leaderless in by_leader.pop(None, ()):
             self._client.mark_stale(leaderless.target.topic)
@@ -195,6 +217,7 @@ class Sender:
         for target, batch in batches.items():
             parts[target.topic].append(PartitionProduceData(index=target.partition, records=batch.encode()))
         return ProduceRequest(
+            transactional_id=None if self._gate is None else self._gate.transactional_id,
             acks=self._config.acks,
             timeout_ms=self._client.config.request_timeout_ms,
             topic_data=[
@@ -280,12 +303,18 @@ class Sender:
     def _fail(self, batch: ProducerBatch, error: KafkaError) -> None:
         log.warning("%d records for %s failed: %s", batch.record_count, batch.target, error)
         self._on_released(batch.reserved_bytes)
+        if self._gate is not None:
+            self._gate.on_failed(error)
         batch.fail(error)
 
     # The producer id
 
     def _has_identity(self, queue: PartitionQueue) -> bool:
         if not queue.needs_identity:
+            return True
+        if self._gate is not None:
+            assert self._gate.identity is not None, "nothing is sent before init()"
+            queue.set_identity(self._gate.identity)
             return True
         if self._identity is not None and self._identity.producer_id != queue.used_up_producer_id:
             queue.set_identity(self._identity)
@@ -300,8 +329,7 @@ class Sender:
             self._identity = await self._ask_identity()
         except KafkaError as error:
             if not error.retriable:
-                for batch in self._accumulator.drop_waiting():
-                    self._fail(batch, error)
+                self._drop_waiting(error)
             else:
                 await asyncio.sleep(self._client.config.retry_backoff_ms / 1000)
         finally:

@@ -1,9 +1,11 @@
-"""One real broker per test module; topics are the tests' own, so that nothing needs to be cleaned up."""
+"""One real broker per test module, with its SETTINGS; topics are the tests' own: nothing needs to be cleaned up."""
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
 
 import pytest
 
@@ -15,8 +17,9 @@ _numbers = itertools.count()
 
 
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    with BrokerProcess(tmp_path_factory.mktemp("broker") / "data") as broker:
+def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    settings = getattr(request.module, "SETTINGS", None)
+    with BrokerProcess(tmp_path_factory.mktemp("broker") / "data", settings=settings) as broker:
         yield broker
 
 
@@ -24,6 +27,13 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 async def client(broker: BrokerProcess) -> AsyncIterator[Client]:
     async with Client(ClientConfig(bootstrap=(broker.address(),), retry_backoff_ms=20)) as client:
         yield client
+
+
+@pytest.fixture
+async def members(client: Client) -> AsyncIterator[AsyncExitStack]:
+    """Closed before their client is."""
+    async with asyncio.timeout(60), AsyncExitStack() as stack:
+        yield stack
 
 
 @pytest.fixture
