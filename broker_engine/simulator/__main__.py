@@ -1,7 +1,7 @@
 """`python -m broker_engine.simulator`: one seed told in full, or many seeds in a row.
 
 --seed N [--trace]             one run; with --trace everything that was logged
---seeds N [--from M] [--jobs J] many, with a closing line; exit code 1 if a rule was broken
+--seeds N [--first M] [--jobs J] many, with a closing line; exit code 1 if a rule was broken
 --planted [NAME]              does it find the bugs that we know of? A table; exit code 1 if one is not found
 --seeds N --hashes             what each of them did, in a number: the same each time
 """
@@ -59,7 +59,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, help="run this one")
     parser.add_argument("--trace", action="store_true", help="tell everything that was logged")
     parser.add_argument("--seeds", type=int, default=100, help="run so many")
-    parser.add_argument("--from", dest="first", type=int, default=0, help="the first of them")
+    parser.add_argument(
+        "--first", "--from", type=int, default=0, help="the first of them: to go on where a run was ended"
+    )
     parser.add_argument("--planted", nargs="?", const="", metavar="NAME", help="find planted bugs, all or one")
     parser.add_argument("--hashes", action="store_true", help="tell only the trace hash of each")
     parser.add_argument("--jobs", type=int, default=1, help="processes")

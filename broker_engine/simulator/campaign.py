@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from broker_engine.simulator.run import Run, RunReport, run_seed
+from broker_engine.simulator.run import RunReport, play
 from broker_engine.simulator.schedule import Fault, draw_faults
 from broker_engine.simulator.shrink import shrink
 from broker_engine.simulator.swarm import draw
+from broker_engine.simulator.workers import reports
 
 _PROGRESS_S = 10.0
 _TAIL_LINES = 30
@@ -28,6 +28,7 @@ class Totals:
     fault_count: int = 0
     acked_count: int = 0
     virtual_s: float = 0.0
+    cpu_s: float = 0.0
     failed_seeds: list[int] = field(default_factory=list)
 
     def add(self, report: RunReport) -> None:
@@ -36,6 +37,7 @@ class Totals:
         self.fault_count += report.fault_count
         self.acked_count += report.acked_count
         self.virtual_s += report.virtual_s
+        self.cpu_s += report.cpu_s
         if not report.is_ok:
             self.failed_seeds.append(report.seed)
 
@@ -50,25 +52,26 @@ class Totals:
 def run_many(seeds: Sequence[int], *, job_count: int = 1) -> int:
     """The exit code."""
     started_s, told_s, totals = time.monotonic(), time.monotonic(), Totals()
-    for report in _reports(seeds, job_count):
+    for report in reports(seeds, job_count):
         totals.add(report)
         if not report.is_ok:
             tell_violation(report, is_shrunk=len(totals.failed_seeds) <= _SHRUNK_MAX)
         if time.monotonic() - told_s >= _PROGRESS_S:
             told_s = time.monotonic()
-            tell(f"  {totals}, {told_s - started_s:.0f} s")
+            tell(f"  {totals}, {_pace(totals.seed_count, len(seeds), told_s - started_s)}")
     if totals.failed_seeds:
         tell(f"failed seeds: {sorted(totals.failed_seeds)}")
-    tell(f"simulation: {totals}, wall time {time.monotonic() - started_s:.0f} s, commit {commit()}")
+    wall_s = time.monotonic() - started_s
+    cpu_s = totals.cpu_s / max(1, totals.seed_count)
+    tell(f"simulation: {totals}, wall time {wall_s:.0f} s, {cpu_s:.2f} CPU s a seed, commit {commit()}")
     return 1 if totals.failed_seeds else 0
 
 
-def _reports(seeds: Sequence[int], job_count: int) -> Iterator[RunReport]:
-    if job_count <= 1:
-        yield from map(run_seed, seeds)
-        return
-    with multiprocessing.get_context("spawn").Pool(job_count, maxtasksperchild=200) as pool:
-        yield from pool.imap_unordered(run_seed, seeds, chunksize=1)
+def _pace(done_count: int, count: int, elapsed_s: float) -> str:
+    per_s = done_count / max(elapsed_s, 0.001)
+    left_s = (count - done_count) / per_s
+    ends = time.strftime("%H:%M", time.localtime(time.time() + left_s))
+    return f"{elapsed_s:.0f} s, {per_s:.1f} seeds/s, {left_s / 60:.0f} min left (until {ends})"
 
 
 def tell_violation(report: RunReport, *, is_shrunk: bool) -> None:
@@ -77,7 +80,7 @@ def tell_violation(report: RunReport, *, is_shrunk: bool) -> None:
         tell(f"  {violation}")
     for line in report.lines[-_TAIL_LINES:]:
         tell(f"    {line}")
-    if is_shrunk:
+    if is_shrunk and report.virtual_s > 0:  # the run came to its end
         faults = shrink_seed(report.seed, report.violations[0].rule)
         tell(f"  the shortest list of faults that still does it ({len(faults)}):")
         for fault in faults:
@@ -89,7 +92,7 @@ def shrink_seed(seed: int, rule: str) -> tuple[Fault, ...]:
     swarm = draw(seed)
 
     def breaks(faults: Sequence[Fault]) -> bool:
-        return any(found.rule == rule for found in Run(swarm, faults).go().violations)
+        return any(found.rule == rule for found in play(swarm, faults).violations)
 
     return shrink(draw_faults(swarm), breaks)
 

@@ -17,17 +17,16 @@ from broker_engine.client.offsets import LATEST, list_offsets
 from broker_engine.simulator.cluster import SimCluster
 from broker_engine.simulator.history import EndOffset, History, Poll, Send
 from broker_engine.simulator.node import CLIENT_PORT
+from broker_engine.simulator.plans import ProducerPlan, TopicPlan
 from broker_engine.simulator.sim_clock import SimClock, SimRandomness
 from broker_engine.simulator.sim_net import SimDialer
 from broker_engine.simulator.sim_process import Process
-from broker_engine.simulator.swarm import ProducerPlan, TopicPlan
 
 DELIVERY_TIMEOUT_MS = 12_000
 _REQUEST_TIMEOUT_MS = 4_000
 _CONNECT_TIMEOUT_MS = 1_000
 _FAILURES_MAX = 12
 """So many in a row, and a producer is made anew, as an application would."""
-_ENDS_EVERY_S = 1.3
 _PROBE_COUNT = 4
 
 
@@ -52,7 +51,7 @@ class SimClients:
         return self.loop.spawn(process, work(process, f"127.0.1.{self._host_number}"), name)
 
     def client(self, process: Process, host: str) -> Client:
-        addresses = tuple(f"{node.host}:{CLIENT_PORT}" for node in self.cluster.nodes.values())
+        addresses = tuple(f"{node.host}:{CLIENT_PORT}" for node in self.cluster.brokers)
         turn = self._host_number % len(addresses)
         config = ClientConfig(
             bootstrap=addresses[turn:] + addresses[:turn],
@@ -106,7 +105,7 @@ class SimClients:
         while not self.is_stopping:
             await self._poll(name, consumer)
             if self.loop.now_s >= next_ends_s:
-                next_ends_s = self.loop.now_s + _ENDS_EVERY_S
+                next_ends_s = self.loop.now_s + self.cluster.swarm.ends_every_s
                 await self._ask_ends(name, client, topics)
         await consumer.close()
         await client.close()

@@ -29,9 +29,9 @@ class SimCluster:
         self.swarm = swarm
         self.net = SimNet(loop, loop.seed, latency_s=swarm.latency_s)
         self.net.split_ratio = swarm.split_ratio
-        self.nodes = {number: SimNode(loop, self.net, number, swarm.settings_of(number)) for number in swarm.node_ids}
-        for node, delay_s in zip(self.nodes.values(), swarm.disk_delays_s, strict=True):
-            node.disk_delay_s = delay_s
+        self.nodes = {number: self._new_node(number) for number in swarm.node_ids}
+        self.brokers = [self.nodes[number] for number in swarm.broker_ids]
+        """Those that hold partitions, and that clients know."""
         self.admin: AdminOperation | None = None
         """Does what only a client can do: elections, reassignments, topics that come and go."""
         self.lines: list[str] = []
@@ -41,9 +41,16 @@ class SimCluster:
         self.wiped_nodes: dict[int, bool] = {}
         self.is_formed = False
         """All nodes are up, the topics are there: from now on things happen to it."""
+        self.is_healed = False
         self.is_shaken = False
         """Something was done that may cost a broker its session."""
         self._down_until_s = dict.fromkeys(self.nodes, 0.0)
+
+    def _new_node(self, number: int) -> SimNode:
+        settings, clock_rate = self.swarm.settings_of(number), self.swarm.clock_rate_of(number)
+        node = SimNode(self.loop, self.net, number, settings, clock_rate=clock_rate)
+        node.disk_delay_s = self.swarm.disk_delay_s_of(number)
+        return node
 
     # --- up
 
@@ -58,6 +65,8 @@ class SimCluster:
             for node in self.nodes.values():
                 if node.exit_error is not None:
                     self._note_exit(node)
+                if self.is_healed and node.is_ready and node.scrubbed_life < node.life:
+                    node.scrub()
                 if not node.is_running and self.loop.now_s >= self._down_until_s[node.id]:
                     self.note(f"{node.name} starts")
                     node.disk.faults.on_call = None
@@ -201,6 +210,14 @@ class SimCluster:
         await asyncio.sleep(fault.for_s)
         disk.faults.capacity_bytes = None
 
+    async def _do_rot(self, fault: Fault, node: SimNode) -> None:
+        """A bit of some sealed segment turns, and the scrubber comes by some time later."""
+        path = node.sealed_segment(fault.number)
+        if path is not None:
+            self.note(f"{node.name}: a bit of {path} turns, at {node.disk.flip_bit(path)}")
+            await asyncio.sleep(fault.for_s)
+            node.scrub()
+
     async def _do_clock(self, fault: Fault, node: SimNode) -> None:
         node.clock.offset_ms += fault.number
 
@@ -213,12 +230,14 @@ class SimCluster:
     def heal(self) -> None:
         """Everything works again; nodes that are down come up with the minder's next round."""
         self.net.heal_all()
+        self.is_healed = True
         for node in self.nodes.values():
             faults = node.disk.faults
             faults.forget()
             faults.capacity_bytes, faults.on_call = None, None
             self._down_until_s[node.id] = 0.0
             node.clock.offset_ms = 0  # or it would refuse records whose time is too far ahead of its own
+            node.scrubbed_life = 0  # something may have rotted since it was looked at
             if node.process is not None:
                 node.process.executor_delay_s = node.disk_delay_s
                 node.process.executor_stalled_until_s = 0.0

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from broker_engine.simulator.history import Allowed, Kind
+from broker_engine.simulator.plans import ProducerPlan, TopicPlan
 from broker_engine.simulator.schedule import Fault
-from broker_engine.simulator.swarm import ProducerPlan, Swarm, TopicPlan
+from broker_engine.simulator.swarm import Swarm
 
 _ZOMBIES = frozenset(
-    {"pause", "cut", "cut_one_way", "isolate", "flap", "slow_link", "slow_disk", "stall_disk", "reset", "shutdown"}
+    {"pause", "cut", "cut_one_way", "isolate", "flap", "slow_link", "slow_disk", "stall_disk", "shutdown"}
 )
 _POWER = frozenset({"power", "power_at_call", "power_all", "sync_error"})
 
@@ -17,11 +18,11 @@ _POWER = frozenset({"power", "power_at_call", "power_all", "sync_error"})
 def allowed_by(swarm: Swarm, faults: Sequence[Fault]) -> Allowed:
     losing = [plan.name for plan in swarm.producers if may_lose(plan, swarm, faults)]
     repeating = [plan.name for plan in swarm.producers if not plan.is_idempotent]
-    shaken = any(_may_lose_acked(topic, swarm, faults) for topic in swarm.topics)
     return Allowed(
         may_lose=frozenset(losing),
         may_duplicate=frozenset(repeating),
-        kinds=frozenset(Kind) if shaken and losing else _kinds(faults),
+        kinds=_kinds(faults),
+        shaken_topics=losing_topics(swarm, faults),
     )
 
 
@@ -47,9 +48,10 @@ def _may_lose_acked(topic: TopicPlan, swarm: Swarm, faults: Sequence[Fault]) -> 
 
 
 def _lost_copy_count(topic: TopicPlan, swarm: Swarm, faults: Sequence[Fault]) -> int:
-    lost = {fault.node for fault in faults if fault.kind == "wipe"}
+    """Of brokers: a controller's disk holds none."""
+    lost = {fault.node for fault in faults if fault.kind in ("wipe", "rot")}
     if not topic.is_fsync:
         for fault in faults:
             if fault.kind in _POWER:
                 lost |= set(swarm.node_ids) if fault.kind == "power_all" else {fault.node}
-    return len(lost)
+    return len(lost.intersection(swarm.broker_ids))

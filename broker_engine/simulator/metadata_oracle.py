@@ -1,4 +1,4 @@
-"""The metadata quorum and the controller's decisions: rules 18, 20, 21, 22, 24, 25 after each event."""
+"""The metadata and the controller's decisions: rules 16, 18, 19, 20, 21, 22, 25 after each event."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from broker_engine.config import TopicConfig
 from broker_engine.metadata.image import EMPTY_IMAGE, MetadataImage, PartitionImage, TopicImage
+from broker_engine.metadata.parts import BrokerImage
 from broker_engine.metadata.telemetry_topic import TELEMETRY_TOPIC
 from broker_engine.server.broker import Broker
 from broker_engine.simulator.cluster import SimCluster
@@ -23,22 +24,13 @@ class MetadataOracle:
         self._violate = violate
         self._shown: dict[int, MetadataImage] = {}
         self._digests: dict[int, tuple[int, int]] = {}
-        self._leaders: dict[int, int] = {}
 
     def look_at(self, node_id: int, broker: Broker) -> None:
         driver = broker.metadata
-        core = driver._node.core if driver._node is not None else None
-        if core is not None and core.is_leader:
-            if core.epoch not in self._leaders and self._cluster.is_formed and not self._cluster.is_shaken:
-                self._violate("F17 clocks depose nobody", f"node {node_id} leads epoch {core.epoch}, nothing happened")
-            known = self._leaders.setdefault(core.epoch, node_id)
-            if known != node_id:
-                self._violate("24 one leader per epoch", f"epoch {core.epoch}: node {known} and node {node_id}")
-            is_committed = (core.high_watermark or 0) > core.epoch_start_offset
-            if driver.is_leader and not is_committed:
-                self._violate("26 first its own epoch", f"node {node_id} decides in epoch {core.epoch} too early")
         # Replicas follow an image a moment before it is shown to clients.
-        image = max(driver.image, broker.partitions._image, key=lambda image: image.next_offset)
+        image, followed = driver.image, broker.partitions._image
+        if followed.next_offset > image.next_offset:
+            image = followed
         if image is not self._shown.get(node_id):
             self._shown[node_id] = image
             self._on_image(node_id, image, broker)
@@ -55,8 +47,11 @@ class MetadataOracle:
 
     def _on_newest(self, before: MetadataImage, image: MetadataImage, broker: Broker) -> None:
         has_same_brokers = before.brokers is image.brokers
-        if not has_same_brokers and not self._cluster.is_shaken:
+        # Before that, who registered first is unfenced while it is alone, and fenced again if it is not ready by then.
+        if not has_same_brokers and self._cluster.is_formed and not self._cluster.is_shaken:
             self._check_nobody_is_fenced(before, image)
+        if not has_same_brokers:
+            self._check_new_lives(before, image)
         for topic_id, topic in image.topics.items():
             old = before.topics.get(topic_id)
             if old is topic and has_same_brokers:
@@ -75,6 +70,26 @@ class MetadataOracle:
             if known is not None and known.epoch == broker.epoch and broker.is_fenced and not known.is_fenced:
                 self._violate("F17 clocks fence nobody", f"broker {broker.id} is fenced, though nothing happened to it")
 
+    def _check_new_lives(self, before: MetadataImage, image: MetadataImage) -> None:
+        """19: who comes back from a crash is in no ISR and may not be elected, until its leaders say otherwise. The
+        only copy there is leads again, whatever it lost.
+        """
+        for broker in image.brokers.values():
+            known = before.brokers.get(broker.id)
+            is_new = known is not None and known.epoch != broker.epoch and broker.is_fenced
+            if not is_new or self._cluster.nodes[broker.id].was_clean or not self._is_present_life(broker):
+                continue
+            for topic in image.topics.values():
+                for index, state in topic.partitions.items():
+                    if broker.id in (*state.isr, *state.elr) and len(state.replicas) > 1:
+                        text = f"broker {broker.id} crashed, {topic.name}-{index} counts on it: {state}"
+                        self._violate("19 a crashed broker is out of sync", text)
+
+    def _is_present_life(self, registered: BrokerImage) -> bool:
+        """What a former one asked for may be committed only now, when there are enough controllers again."""
+        identity = getattr(self._cluster.nodes[registered.id].broker, "identity", None)  # made in the midst of a start
+        return identity is not None and identity.incarnation_id == registered.incarnation_id
+
     def _check_state(self, name: str, state: PartitionImage, image: MetadataImage, min_insync: int) -> None:
         problems = []
         if state.leader != NO_LEADER and state.leader not in state.isr:
@@ -91,9 +106,16 @@ class MetadataOracle:
         for problem in problems:
             self._violate("20 partition state", f"{name}: {problem}: {state}")
 
+    def _is_leaving(self, node_id: int) -> bool:
+        broker = self.newest.brokers.get(node_id)
+        return broker is not None and broker.is_shutting_down
+
     def _check_step(
         self, name: str, old: PartitionImage, new: PartitionImage, topic: TopicImage, min_insync: int
     ) -> None:
+        joined = [member for member in new.isr if member not in old.isr and self._is_leaving(member)]
+        if joined and new.leader not in joined:
+            self._violate("16 who shuts down does not join", f"{name}: {joined} from {old} to {new}")
         if new.partition_epoch <= old.partition_epoch:
             self._violate("18 every change counts up", f"{name}: {old} to {new}")
         if new.leader_epoch < old.leader_epoch or (new.leader != old.leader and new.leader_epoch == old.leader_epoch):

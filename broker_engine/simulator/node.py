@@ -28,7 +28,9 @@ def host_of(node_id: int) -> str:
 
 
 class SimNode:
-    def __init__(self, loop: SimLoop, net: SimNet, node_id: int, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self, loop: SimLoop, net: SimNet, node_id: int, settings: Mapping[str, str], *, clock_rate: float = 1.0
+    ) -> None:
         self.id = node_id
         self.name = f"node{node_id}"
         self.host = host_of(node_id)
@@ -36,12 +38,17 @@ class SimNode:
         self.disk_delay_s = 0.0005
         self._loop = loop
         self._net = net
-        self.clock = SimClock(loop, monotonic_start_ms=node_id * 1_000_000)
+        self.clock = SimClock(loop, monotonic_start_ms=node_id * 1_000_000, rate=clock_rate)
         self.disk = SimDisk(f"{loop.seed}/{self.name}/disk", now_ms=self.clock.now_ms)
         self.broker: Broker | None = None
         """Of the present life, while there is one."""
         self.process: Process | None = None
         self.life = 0
+        self.was_clean = True
+        """Its last life before this one ended by a clean stop."""
+        self._has_stopped_cleanly = True
+        self._resumed_at_s = float("-inf")
+        self.scrubbed_life = 0
         self.is_ready = False
         self.exit_error: BaseException | None = None
         """Why the last life ended by itself."""
@@ -62,11 +69,14 @@ class SimNode:
         """A new process on whatever the disk holds."""
         assert not self.is_running, f"{self.name} runs"
         self.life += 1
+        self.was_clean, self._has_stopped_cleanly = self._has_stopped_cleanly, False
         self.exit_error = None
         self.is_ready = False
         self._net.switch_on(self.host)
         self.process = self._loop.new_process(f"{self.name}.{self.life}")
         self.process.executor_delay_s = self.disk_delay_s
+        self.process.clock_rate = self.clock.rate
+        self.process.is_watched = True
         self._task = self._loop.spawn(self.process, self._live(self.process), self.name)
 
     async def _live(self, process: Process) -> None:
@@ -74,6 +84,7 @@ class SimNode:
         self.broker = broker
         try:
             await broker.run(self._on_ready)
+            self._has_stopped_cleanly = self.process is process
         except Exception as error:
             self.exit_error = error
         if self.process is process:
@@ -144,9 +155,28 @@ class SimNode:
         self._net.drop_host(self.host, is_silent=is_silent)
 
     def _end(self) -> None:
+        if self.broker is not None and not self.broker.has_joined:
+            self._has_stopped_cleanly = self.was_clean  # it was too short a life to change anything
         self.broker = self.process = self._task = None
         self.is_ready = False
         self.disk.kill()
+
+    def sealed_segment(self, number: int) -> str | None:
+        """One of those of replicated partitions, of which others have copies."""
+        locals_ = [] if self.broker is None or not self.is_ready else list(self.broker.partitions.all())
+        paths = [
+            f"{local.log.directory}/{base:020}.log"
+            for local in locals_
+            for base in local.log.segment_bases[:-1]
+            if len(local.core.isr) > 1 and local.log.log_start_offset <= base < local.core.high_watermark
+        ]
+        return paths[number % len(paths)] if paths else None
+
+    def scrub(self) -> None:
+        """As the scrubber does once a day."""
+        if self.is_running and self.is_ready and self.broker is not None and self.process is not None:
+            self.scrubbed_life = self.life
+            self._loop.spawn(self.process, self.broker.scrubber.verify_all(), "scrub")
 
     def pause(self) -> None:
         if self.process is not None:
@@ -154,4 +184,8 @@ class SimNode:
 
     def resume(self) -> None:
         if self.process is not None and self.process.is_paused:
+            self._resumed_at_s = self._loop.now_s
             self._loop.resume(self.process)
+
+    def was_paused_since(self, time_s: float) -> bool:
+        return self.is_paused or self._resumed_at_s >= time_s

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 from broker_engine.client import Admin, Client, KafkaError, NewTopic
 from broker_engine.client.model import TopicPartition
 from broker_engine.simulator.clients import SimClients, partitions_of
+from broker_engine.simulator.plans import TopicPlan
 from broker_engine.simulator.schedule import Fault
-from broker_engine.simulator.swarm import Swarm, TopicPlan
+from broker_engine.simulator.swarm import Swarm
 
 _HOST = "127.0.1.251"
 _CHURN_TOPIC_COUNT = 3
@@ -19,8 +20,10 @@ _SAVE_EVERY_S = 8.0
 
 
 class Operator:
-    def __init__(self, clients: SimClients, swarm: Swarm) -> None:
+    def __init__(self, clients: SimClients, swarm: Swarm, further_topics: Sequence[TopicPlan] = ()) -> None:
+        """`further_topics` are made, and otherwise left alone."""
         self._clients = clients
+        self._further_topics = further_topics
         self._swarm = swarm
         self._process = clients.loop.new_process("operator")
         self._random = Random(f"{swarm.seed}/operator")  # noqa: S311 - choices of a simulation
@@ -63,7 +66,7 @@ class Operator:
                 self._clients.cluster.note(f"operator: {fault.kind}: {error}")
 
     async def _create_topics(self, client: Client) -> None:
-        wanted = list(self._swarm.topics)
+        wanted = [*self._swarm.topics, *self._further_topics]
         while wanted:
             try:
                 results = await Admin(client).create_topics([_new(topic) for topic in wanted])
@@ -109,7 +112,7 @@ class Operator:
             await admin.alter_reassignments({target: None})
             return
         count = max(topic.min_insync, min(self._swarm.node_count, topic.replication_factor + fault.number % 3 - 1))
-        await admin.alter_reassignments({target: self._random.sample(self._swarm.node_ids, count)})
+        await admin.alter_reassignments({target: self._random.sample(self._swarm.broker_ids, count)})
 
 
 def _new(topic: TopicPlan) -> NewTopic:

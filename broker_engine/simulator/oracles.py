@@ -1,8 +1,5 @@
 """What must hold at every moment, looked up in the brokers' own cores after the events of a broker.
 
-Not after each single one: half a virtual millisecond or a dozen callbacks may pass, which makes a run a fifth cheaper
-and hides nothing that lasts.
-
 Numbers are the rules of reliability.md section 2. What a client could see is the history checker's business.
 """
 
@@ -12,11 +9,10 @@ from broker_engine.server.broker import Broker
 from broker_engine.simulator.cluster import SimCluster
 from broker_engine.simulator.metadata_oracle import MetadataOracle
 from broker_engine.simulator.partition_oracle import PartitionOracle
-from broker_engine.simulator.sim_loop import SimHandle
+from broker_engine.simulator.quorum_oracle import QuorumOracle
+from broker_engine.simulator.sim_process import Process
 
 FOUND_MAX = 20
-EVENTS_MAX = 12
-LOOK_EVERY_S = 0.0005
 
 
 class Oracles:
@@ -25,6 +21,7 @@ class Oracles:
         self.found: list[tuple[str, str]] = []
         self._cluster = cluster
         self._nodes = {}
+        self.quorum = QuorumOracle(cluster, self.violate)
         self.metadata = MetadataOracle(cluster, self.violate)
         self.partitions = PartitionOracle(cluster, self.metadata, losing_topics, self.violate)
         for node in cluster.nodes.values():
@@ -35,16 +32,12 @@ class Oracles:
             self.found.append((rule, text))
             self._cluster.note(f"VIOLATION {rule}: {text}")
 
-    def on_event(self, handle: SimHandle) -> None:
-        process = handle.process
-        process.unseen_count += 1
-        if process.unseen_count < EVENTS_MAX and self._cluster.loop.now_s < process.looked_at_s + LOOK_EVERY_S:
-            return
-        process.unseen_count, process.looked_at_s = 0, self._cluster.loop.now_s
+    def on_events(self, process: Process) -> None:
         node = self._nodes.get(process.name.partition(".")[0])
         if node is None or node.process is not process or node.broker is None:
             return
         broker = node.broker
+        self.quorum.look_at(node, broker)
         if broker.has_joined:
             self.metadata.look_at(node.id, broker)
             self.partitions.look_at(node.id, broker)

@@ -1,4 +1,4 @@
-"""Replicas: rules 6, 10, 11, 12, 15 after each event, and at the end 4 and 13 on the bytes.
+"""Replicas: rules 6, 10, 11, 12, 15, 16, 17 after each event, and at the end 4, 5, 13, 34 and 36 on the bytes.
 
 The truth of a partition is the highest high watermark that any leader ever had, with the epoch of the record below it:
 that far clients were told that their records are safe.
@@ -12,10 +12,13 @@ from uuid import UUID
 
 from broker_engine.errors import BrokerError
 from broker_engine.metadata.image import PartitionImage
+from broker_engine.partition.core import PartitionCore
 from broker_engine.server.broker import Broker
 from broker_engine.server.local_partition import LocalPartition
 from broker_engine.simulator.cluster import SimCluster
+from broker_engine.simulator.index_oracle import index_problems
 from broker_engine.simulator.metadata_oracle import NO_LEADER, MetadataOracle
+from broker_engine.simulator.producer_oracle import ProducerCheck
 from broker_engine.simulator.workload import read_bytes
 
 Violate = Callable[[str, str], None]
@@ -42,18 +45,31 @@ class PartitionOracle:
         self._violate = violate
         self._stamps: dict[LocalPartition, tuple[object, ...]] = {}
         self._image_seen: object = None
+        self._first_in_sync: dict[Key, tuple[int, tuple[int, ...]]] = {}
+        """By leader epoch: who has been in sync since the term began."""
 
     def look_at(self, node_id: int, broker: Broker) -> None:
         for local in broker.partitions.all():
             core = local.core
             stamp = (core, core.high_watermark, core.log_end_offset, core.durable_end_offset, core.isr)
-            if self._stamps.get(local) != stamp:
+            seen = self._stamps.get(local)
+            if seen != stamp:
                 self._stamps[local] = stamp
+                if seen is not None:
+                    self._check_cut(node_id, local, seen)
                 if local.busy is None and not local.is_retired:
                     self._on_changed(node_id, local)
         if self._metadata.newest is not self._image_seen:
             self._image_seen = self._metadata.newest
             self._check_all_candidates()
+
+    def _check_cut(self, node_id: int, local: LocalPartition, seen: tuple[object, ...]) -> None:
+        """17: a follower cuts what its leader's log does not have, and that is never what it knew to be committed."""
+        high_watermark, end_offset = seen[1], local.log.log_end_offset
+        assert isinstance(high_watermark, int)
+        if end_offset < high_watermark and local.name.name not in self._losing_topics and not local.is_retired:
+            text = f"{local.name}-{local.index} on node {node_id} ends at {end_offset}, and knew {high_watermark}"
+            self._violate("17 what is committed is not cut", text)
 
     def _on_changed(self, node_id: int, local: LocalPartition) -> None:
         core, key = local.core, (local.topic_id, local.index)
@@ -111,6 +127,7 @@ class PartitionOracle:
             if leader.core.partition_epoch > state.partition_epoch:
                 return  # the controller's answer is faster than its image: soon there will be one that says the same
             self._check_maximal_isr(leader, state, f"{name}-{key[1]} on node {state.leader}")
+            self._check_joined(key, name, state, leader.leading)
         for member in (*state.isr, *state.elr):
             local = self._registered_replica(member, key)
             if local is None or local.busy is not None:
@@ -121,6 +138,19 @@ class PartitionOracle:
                 what = "is durable to" if is_fsync else "ends at"
                 text = f"{name}-{key[1]}: node {member} {what} {end_offset}, committed is {truth}; {state}"
                 self._violate("11 candidates have every committed record", text)
+
+    def _check_joined(self, key: Key, name: str, state: PartitionImage, leading: PartitionCore) -> None:
+        """16: who comes into sync with a leader has all that was there when its term began."""
+        epoch, first = self._first_in_sync.get(key, (-1, ()))
+        first = tuple(member for member in first if member in state.isr) if epoch == state.leader_epoch else state.isr
+        self._first_in_sync[key] = state.leader_epoch, first
+        for member in state.isr:
+            local = None if member in first else self._registered_replica(member, key)
+            if local is None or local.busy is not None or local.leader_epoch != state.leader_epoch:
+                continue
+            if local.log.log_end_offset < leading.epoch_start_offset:
+                text = f"{name}-{key[1]}: node {member} ends at {local.log.log_end_offset}, the term began at"
+                self._violate("16 who joins has the term's beginning", f"{text} {leading.epoch_start_offset}")
 
     def _registered_replica(self, node_id: int, key: Key) -> LocalPartition | None:
         """On a node whose present life the controller knows."""
@@ -149,6 +179,8 @@ class PartitionOracle:
                         replicas[node_id] = local
                 if state.leader != NO_LEADER:
                     self._check_bytes(f"{topic.name}-{index}", replicas)
+                if state.leader in replicas and not topic.name.name.startswith("__"):
+                    ProducerCheck(f"{topic.name}-{index}", replicas[state.leader], self._violate).run()
 
     def _check_bytes(self, name: str, replicas: dict[int, LocalPartition]) -> None:
         """13, and 4 for each."""
@@ -161,6 +193,8 @@ class PartitionOracle:
         for node_id, local in replicas.items():
             contents[node_id] = stored_bytes(local, start, end)
             self._check_epochs(f"{name} on node {node_id}", local)
+            for problem in index_problems(local):
+                self._violate("5 indexes say what the log says", f"{name} on node {node_id}: {problem}")
         if len(set(contents.values())) > 1:
             sizes = {node_id: len(data) for node_id, data in contents.items()}
             self._violate("13 replicas agree on every byte", f"{name} from {start} to {end}: {sizes}")

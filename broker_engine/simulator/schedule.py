@@ -38,7 +38,7 @@ _WIPES_MAX = 1
 """A disk that is gone is a copy that is gone: more of them than min.insync allows would excuse any loss."""
 
 
-_WEAKNESSES = frozenset({"power", "power_at_call", "sync_error", "wipe"})
+_WEAKNESSES = frozenset({"power", "power_at_call", "sync_error", "wipe", "rot"})
 _WEAK_RATIO = 0.6
 """Of the runs so many have one node only whose disk forgets: that excuses no loss where two have to be in sync."""
 

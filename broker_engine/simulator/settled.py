@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from broker_engine.client.model import TopicPartition
 from broker_engine.metadata.image import MetadataImage, PartitionImage, TopicImage
+from broker_engine.server.broker import Broker
+from broker_engine.server.local_partition import LocalPartition
 from broker_engine.simulator.cluster import SimCluster
-from broker_engine.simulator.swarm import TopicPlan
+from broker_engine.simulator.plans import TopicPlan
 
 
 class Settling:
@@ -23,7 +25,7 @@ class Settling:
         return None
 
     def is_settled(self) -> str | None:
-        """Everybody up and unfenced, one image, a leader and a full ISR for every partition."""
+        """Everybody up, brokers unfenced, one image, a leader and a full ISR for every partition."""
         missing = self.is_formed()
         if missing is not None:
             return missing
@@ -31,10 +33,12 @@ class Settling:
         newest = max(images, key=lambda image: image.next_offset)
         if any(image.next_offset != newest.next_offset for image in images):
             return f"nodes are at different offsets of the metadata: {[image.next_offset for image in images]}"
-        for node in self._cluster.nodes.values():
+        for node in self._cluster.brokers:
             broker = newest.brokers.get(node.id)
             if broker is None or broker.is_fenced:
                 return f"{node.name} is fenced"
+            if node.broker is not None and (rotten := self._rotten(node.broker)) is not None:
+                return f"{node.name} has not mended {rotten}"
             if node.broker is not None and node.broker.disk_floor.is_low:
                 return f"{node.name} has not noticed yet that there is room on its disk"
         for topic in newest.topics.values():
@@ -45,6 +49,29 @@ class Settling:
                     return f"{topic.name}-{index}: {state}"
         return None
 
+    def is_stable(self) -> str | None:
+        """Rule 37: whoever began a transaction is gone, so nothing is open any more."""
+        for node in self._cluster.brokers:
+            for local in node.broker.partitions.all() if node.broker is not None else ():
+                if local.is_leader and local.core.last_stable_offset < local.core.high_watermark:
+                    ends = (local.core.last_stable_offset, local.core.high_watermark)
+                    return f"{local.name}-{local.index} on {node.name} is stable to {ends[0]} of {ends[1]}"
+        return None
+
+    def _rotten(self, broker: Broker) -> str | None:
+        """F13: what others have is put in its place."""
+        for local in broker.partitions.all():
+            if local.log.holes and self._has_sound_copy(broker, local):
+                return f"{local.name}-{local.index}: {local.log.holes}"
+        return None
+
+    def _has_sound_copy(self, broker: Broker, local: LocalPartition) -> bool:
+        for node in self._cluster.brokers:
+            other = node.broker and node.broker.partitions.find(local.topic_id, local.index)
+            if other and node.broker is not broker and not other.log.holes and node.id in local.core.isr:
+                return True
+        return False
+
     def _may_be_gone(self, topic: TopicImage, state: PartitionImage) -> bool:
         """An empty disk is never elected: where it was the only one, somebody has to say what is to become of it."""
         if len(state.replicas) == 1 and self._cluster.wiped_nodes.get(state.replicas[0]):
@@ -54,8 +81,16 @@ class Settling:
     def led_topics(self, topics: Sequence[TopicPlan]) -> list[TopicPlan]:
         """Those of which every partition has a leader."""
         lost = {target.topic for target in self.lost_partitions()}
-        gone = {topic.name for topic in topics if any(self._cluster.wiped_nodes) and topic.replication_factor == 1}
+        is_any_wiped = any(number in self._cluster.swarm.broker_ids for number in self._cluster.wiped_nodes)
+        gone = {topic.name for topic in topics if is_any_wiped and topic.replication_factor == 1}
         return [topic for topic in topics if topic.name not in lost | gone]
+
+    def leader_epochs(self) -> dict[tuple[str, int], int]:
+        """As the newest image has them."""
+        images = [node.broker.image for node in self._cluster.nodes.values() if node.broker]
+        newest = max(images, key=_offset)
+        topics = newest.topics.values()
+        return {(topic.name.name, index): p.leader_epoch for topic in topics for index, p in topic.partitions.items()}
 
     def lost_partitions(self) -> list[TopicPartition]:
         """Nobody who has all of it may lead: an operator has to choose."""

@@ -1,4 +1,6 @@
-"""Time and chance of one node: a wall clock that jumps and drifts, a monotonic one that does not, draws by the seed."""
+"""Time and chance of one node: a wall clock that jumps, a monotonic one that does not, both at a rate of their own, and
+draws by the seed.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +13,22 @@ START_MS = 1_760_000_000_000
 
 
 class SimClock:
-    def __init__(self, loop: SimLoop, *, monotonic_start_ms: int = 0) -> None:
+    def __init__(self, loop: SimLoop, *, monotonic_start_ms: int = 0, rate: float = 1.0) -> None:
         self.offset_ms = 0
         """How far the wall clock was moved."""
-        self.drift = 0.0
-        """Milliseconds that it gains in a millisecond."""
+        self.rate = rate
+        """Milliseconds that it counts in one. The loop's timers are told by `Process.clock_rate`."""
         self._loop = loop
         self._monotonic_start_ms = monotonic_start_ms
 
     def now_ms(self) -> int:
-        elapsed_ms = self._loop.now_s * 1000
-        return START_MS + self.offset_ms + int(elapsed_ms * (1 + self.drift))
+        return START_MS + self.offset_ms + self._elapsed_ms()
 
     def monotonic_ms(self) -> int:
-        return self._monotonic_start_ms + int(self._loop.now_s * 1000)
+        return self._monotonic_start_ms + self._elapsed_ms()
+
+    def _elapsed_ms(self) -> int:
+        return int(self._loop.now_s * 1000 * self.rate)
 
 
 class SimRandomness:

@@ -2,7 +2,8 @@
 
 Each callback belongs to the process in which it was scheduled. Callbacks of one process run in the order in which they
 were scheduled (asyncio promises that); which process goes next, and how long work in a thread takes, the seed decides.
-When nothing is ready, time jumps to the next timer.
+When nothing is ready, time jumps to the next timer. Left out: contexts of callbacks, as the engine has no context
+variables.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import heapq
 import logging
 from asyncio import events
 from collections.abc import Callable, Coroutine
-from contextvars import Context, copy_context
+from contextvars import Context
 from random import Random
 from typing import Any, TypeVar
 
@@ -24,26 +25,28 @@ T = TypeVar("T")
 _CALLBACK_S = 0.000004
 """Time goes on a little with each callback, so that nobody can spin for ever."""
 _HASH_MASK = (1 << 61) - 1
+_UNSEEN_MAX = 12
+_LOOK_EVERY_S = 0.0005
+"""Whoever watches a process looks after so many callbacks or so much time: cheaper by a fifth than after each single
+one, and nothing that lasts is hidden.
+"""
 
 
 class SimHandle:
     """See asyncio.TimerHandle."""
 
-    __slots__ = ("_args", "_callback", "_context", "_when_s", "is_cancelled", "process")
+    __slots__ = ("_when_s", "args", "callback", "is_cancelled", "process")
 
-    def __init__(
-        self, process: Process, when_s: float, callback: Callable[..., object], args: Any, context: Context | None
-    ) -> None:
+    def __init__(self, process: Process, when_s: float, callback: Callable[..., object], args: Any) -> None:
         self.process = process
         self.is_cancelled = False
         self._when_s = when_s
-        self._callback = callback
-        self._args = args
-        self._context = context
+        self.callback = callback
+        self.args = args
 
     def cancel(self) -> None:
         self.is_cancelled = True
-        self._args = ()
+        self.args = ()
 
     def cancelled(self) -> bool:
         return self.is_cancelled
@@ -51,17 +54,11 @@ class SimHandle:
     def when(self) -> float:
         return self._when_s
 
-    def run(self) -> None:
-        if self._context is None:
-            self._callback(*self._args)
-        else:
-            self._context.run(self._callback, *self._args)
-
     def describe(self) -> str:
-        owner = getattr(self._callback, "__self__", None)
+        owner = getattr(self.callback, "__self__", None)
         if isinstance(owner, asyncio.Task):
             return f"task {owner.get_name()}"
-        return getattr(self._callback, "__qualname__", repr(self._callback))
+        return getattr(self.callback, "__qualname__", repr(self.callback))
 
 
 class DeadlineReached(Exception):  # noqa: N818 - what happened
@@ -84,7 +81,8 @@ class SimLoop(asyncio.BaseEventLoop):
         self.trace_hash = 0
         self.unexpected: list[str] = []
         """What callbacks raised and nobody caught."""
-        self.on_event: Callable[[SimHandle], None] | None = None
+        self.on_events: Callable[[Process], None] = lambda process: None
+        """Something happened in a process that is watched."""
         self.world = Process("world", 0, self.seed)
         self.current = self.world
         self.processes = [self.world]
@@ -127,24 +125,26 @@ class SimLoop(asyncio.BaseEventLoop):
         return self.run_as(process, lambda: self.create_task(work, name=name, context=Context()))
 
     def call_as(self, process: Process, when_s: float, callback: Callable[..., object], *args: object) -> SimHandle:
-        handle = SimHandle(process, when_s, callback, args, None)
+        handle = SimHandle(process, when_s, callback, args)
         self._push(handle, when_s)
         return handle
 
     # --- what asyncio asks of a loop
 
     def time(self) -> float:
-        return self.now_s
+        """As the clock of the process says that asks."""
+        return self.now_s * self.current.clock_rate
 
     def call_soon(  # type: ignore[override]  # a handle of our own: it knows its process
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> SimHandle:
         process = self.current
-        handle = SimHandle(process, self.now_s, callback, args, context or copy_context())
+        handle = SimHandle(process, self.now_s, callback, args)
         if process.is_alive:
             process.ready.append(handle)
-            if not process.is_queued:
-                self._queue(process)
+            if not process.is_queued and not process.is_paused:
+                process.is_queued = True
+                self._queued.append(process)
         return handle
 
     call_soon_threadsafe = call_soon  # type: ignore[assignment]  # there is one thread
@@ -152,14 +152,14 @@ class SimLoop(asyncio.BaseEventLoop):
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> SimHandle:
-        return self.call_at(self.now_s + delay, callback, *args, context=context)
+        process = self.current
+        return self.call_as(process, self.now_s + delay / process.clock_rate, callback, *args)
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> SimHandle:
-        handle = SimHandle(self.current, when, callback, args, context or copy_context())
-        self._push(handle, when)
-        return handle
+        process = self.current
+        return self.call_as(process, when / process.clock_rate, callback, *args)
 
     def create_task(  # type: ignore[override]
         self, coro: Coroutine[Any, Any, T], *, name: str | None = None, context: Context | None = None
@@ -196,8 +196,7 @@ class SimLoop(asyncio.BaseEventLoop):
     def _asyncgen_finalizer_hook(self, agen: Any) -> None:
         """Nothing: collecting garbage must not change what happens."""
 
-    def get_debug(self) -> bool:
-        return False
+    get_debug = staticmethod(bool)  # False, asked for each future: a call of Python's costs
 
     def is_running(self) -> bool:
         return self._is_inside
@@ -209,8 +208,7 @@ class SimLoop(asyncio.BaseEventLoop):
         self._is_inside = True
         events._set_running_loop(self)
         try:
-            while not work.done():
-                self._step(deadline_s)
+            self._run_until_done(work, deadline_s)
         finally:
             self._is_inside = False
             events._set_running_loop(None)
@@ -226,7 +224,8 @@ class SimLoop(asyncio.BaseEventLoop):
                 task._log_destroy_pending = False  # type: ignore[attr-defined]
             self.kill(process)
 
-    def _step(self, deadline_s: float) -> None:
+    def _jump(self, deadline_s: float) -> None:
+        """Nobody has anything to do: to the next timer of somebody who lives."""
         timers = self._timers
         while not self._queued:
             if not timers:
@@ -238,31 +237,34 @@ class SimLoop(asyncio.BaseEventLoop):
                 raise DeadlineReached(f"{self.now_s:.3f} s of virtual time were not enough")
             self.now_s = max(self.now_s, when_s)
             self._make_ready(handle)
-        while timers and timers[0][0] <= self.now_s:
-            self._make_ready(heapq.heappop(timers)[2])
-        self._run_one()
 
-    def _run_one(self) -> None:
-        queued = self._queued
-        index = int(self._random.random() * len(queued)) if len(queued) > 1 else 0
-        process = queued[index]
-        ready = process.ready
-        if not ready or process.is_paused:
-            self._unqueue(index)
-            return
-        handle = ready.popleft()
-        if not ready:
-            self._unqueue(index)
-        if not handle.is_cancelled:
-            self._run_handle(process, handle)
+    def _run_until_done(self, work: asyncio.Future[T], deadline_s: float) -> None:
+        """Long, and without calls of its own where it can: it goes round once for each event of a run."""
+        timers, queued, draw = self._timers, self._queued, self._random.random
+        while not work.done():
+            if not queued:
+                self._jump(deadline_s)
+            while timers and timers[0][0] <= self.now_s:
+                self._make_ready(heapq.heappop(timers)[2])
+            index = int(draw() * len(queued)) if len(queued) > 1 else 0
+            process = queued[index]
+            ready = process.ready
+            if not ready or process.is_paused:
+                self._unqueue(index)
+                continue
+            handle = ready.popleft()
+            if not ready:
+                self._unqueue(index)
+            if not handle.is_cancelled:
+                self._run_handle(process, handle)
 
     def _run_handle(self, process: Process, handle: SimHandle) -> None:
-        self.now_s += _CALLBACK_S
+        self.now_s = now_s = self.now_s + _CALLBACK_S
         self.event_count += 1
-        self.trace_hash = (self.trace_hash * 1_000_003 + int(self.now_s * 1e6) * 64 + process.number) & _HASH_MASK
+        self.trace_hash = (self.trace_hash * 1_000_003 + int(now_s * 1e6) * 64 + process.number) & _HASH_MASK
         self.current = process
         try:
-            handle.run()
+            handle.callback(*handle.args)
         except ProcessDied:
             pass
         except Exception as error:
@@ -270,15 +272,19 @@ class SimLoop(asyncio.BaseEventLoop):
             log.exception("%s: %s", process.name, handle.describe())
         finally:
             self.current = self.world
-        if self.on_event is not None:
-            self.on_event(handle)
+        if process.is_watched:
+            process.unseen_count += 1
+            if process.unseen_count >= _UNSEEN_MAX or self.now_s >= process.look_at_s:
+                process.unseen_count, process.look_at_s = 0, self.now_s + _LOOK_EVERY_S
+                self.on_events(process)
 
     def _make_ready(self, handle: SimHandle) -> None:
         process = handle.process
         if process.is_alive and not handle.is_cancelled:
             process.ready.append(handle)
-            if not process.is_queued:
-                self._queue(process)
+            if not process.is_queued and not process.is_paused:
+                process.is_queued = True
+                self._queued.append(process)
 
     def _queue(self, process: Process) -> None:
         if process.ready and process.is_alive and not process.is_paused and not process.is_queued:

@@ -52,12 +52,11 @@ class Names:
             _edit(directory.entries, name, node)
 
     def sync(self, directory: Directory) -> None:
-        touched = [directory]
+        touched = {id(directory)}
         kept, synced = [], []
         for change in reversed(self.pending):
-            directories = [edit.directory for edit in change]
-            if any(each is other for each in directories for other in touched):
-                touched += directories
+            if any(id(edit.directory) in touched for edit in change):
+                touched.update(id(edit.directory) for edit in change)
                 synced.append(change)
             else:
                 kept.append(change)

@@ -32,9 +32,12 @@ class Process:
         self.executor_delay_s = 0.0005
         """How long work in a thread takes, about: mostly that is the disk."""
         self.executor_stalled_until_s = 0.0
+        self.clock_rate = 1.0
+        """Seconds that its clock counts in one: timers of its own go by that."""
+        self.is_watched = False
         self.unseen_count = 0
-        self.looked_at_s = 0.0
-        """For the oracles: events since they last looked, and when that was."""
+        self.look_at_s = 0.0
+        """For the oracles: events since they last looked, and when they look at the latest."""
         self._tasks: list[asyncio.Task[Any]] = []
         self._tasks_pruned_at = _TASKS_MIN
 

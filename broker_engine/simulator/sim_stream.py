@@ -173,6 +173,9 @@ class SimStream:
             self._is_reading = True
             self._in.kick()
 
+    def read_into(self, room: memoryview) -> None:
+        """Not heeded: pieces come as they were sent."""
+
     def close(self) -> None:
         if not self.is_closed:
             self._is_closing = True

@@ -1,39 +1,21 @@
 """What a seed makes of a run: how many nodes, which settings, topics and clients, how fast disks and network are.
 
 Limits are drawn small on purpose: a cluster with tiny time-outs, segments and answers reaches corners that a
-comfortable one reaches once a year.
+comfortable one reaches once a year. Most runs are short, with as many faults as longer ones would have: what breaks
+breaks by a few faults close together, and of short runs there are twice as many in an hour. Some are long.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
+from broker_engine.simulator.coordination_plan import Coordination, draw_coordination
 from broker_engine.simulator.node import CLIENT_PORT, CONTROLLER_PORT, host_of
+from broker_engine.simulator.plans import ProducerPlan, TopicPlan
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicPlan:
-    name: str
-    partition_count: int
-    replication_factor: int
-    min_insync: int
-    is_fsync: bool
-    is_unclean_allowed: bool
-    configs: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProducerPlan:
-    name: str
-    topic: TopicPlan
-    acks: int
-    is_idempotent: bool
-    pause_s: float
-    """Between two sends, about."""
-    linger_ms: int
-    burst_max: int
+__all__ = ["FAULT_WEIGHTS", "ProducerPlan", "Swarm", "TopicPlan", "draw"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,17 +34,39 @@ class Swarm:
     """By kind; a kind that is missing does not happen in this run."""
     faults_per_s: float = 0.5
     lasting_s_max: float = 12.0
+    ends_every_s: float = 1.3
+    """Readers ask for the end of a log so often."""
+    coordination: Coordination = field(default_factory=Coordination)
+    clock_drift: float = 0.0
+    """So much faster or slower than time itself the clocks of nodes go, at most."""
+    controller_count: int = 0
+    """Nodes beside the brokers that only vote and lead the metadata. 0: every node is both."""
+
+    @property
+    def broker_ids(self) -> tuple[int, ...]:
+        return tuple(range(1, self.node_count + 1))
 
     @property
     def node_ids(self) -> tuple[int, ...]:
-        return tuple(range(1, self.node_count + 1))
+        """All of them; those that are controllers only come last."""
+        return tuple(range(1, self.node_count + self.controller_count + 1))
 
     def settings_of(self, node_id: int) -> dict[str, str]:
         given = {**self.settings, "listeners": f"{host_of(node_id)}:{CLIENT_PORT}"}
-        if self.node_count > 1:
+        if len(self.node_ids) > 1:
             named = [f"{number}@{host_of(number)}:{CONTROLLER_PORT}" for number in self.node_ids]
             given["controller.quorum.voters"] = ",".join(named)
+        if self.controller_count:
+            given["process.roles"] = "broker" if node_id in self.broker_ids else "controller"
         return given
+
+    def disk_delay_s_of(self, node_id: int) -> float:
+        return self.disk_delays_s[(node_id - 1) % len(self.disk_delays_s)]
+
+    def clock_rate_of(self, node_id: int) -> float:
+        if not self.clock_drift:
+            return 1.0
+        return 1.0 + self.clock_drift * Random(f"{self.seed}/{node_id}/clock").uniform(-1.0, 1.0)  # noqa: S311
 
 
 FAULT_WEIGHTS = {
@@ -87,6 +91,7 @@ FAULT_WEIGHTS = {
     "full_disk": 0.5,
     "clock": 1.0,
     "wipe": 0.4,
+    "rot": 1.0,
     "elect": 0.7,
     "elect_unclean": 0.5,
     "reassign": 1.0,
@@ -94,7 +99,7 @@ FAULT_WEIGHTS = {
 }
 _AMONG_SEVERAL = frozenset(
     {
-        "power_all", "kill_all", "rolling", "cut", "cut_one_way", "isolate", "flap", "slow_link", "wipe",
+        "power_all", "kill_all", "rolling", "cut", "cut_one_way", "isolate", "flap", "slow_link", "wipe", "rot",
         "elect", "elect_unclean", "reassign",
     }
 )  # fmt: skip
@@ -105,9 +110,33 @@ _STORM_FAULTS = (
     "reset", "elect",
 )  # fmt: skip
 _STORM_RATIO = 0.5
+_CHAOS_S = {5.0: 30, 8.0: 30, 12.0: 20, 20.0: 14, 35.0: 6}
+_STORM_S = {5.0: 45, 8.0: 35, 15.0: 20}
+"""How long the faults go on, and of a hundred runs how many do so that long."""
+_DRIFT_RATIO = 0.3
+_DRIFTS = (0.02, 0.1)
+_SPLIT_RATIO = 0.05
+_SPLIT_NODE_COUNT = 3
+"""Brokers, and as many controllers: of the runs that have so many nodes few, for they take half as long again."""
 
 
 def draw(seed: int, *, node_count: int | None = None) -> Swarm:
+    swarm = _draw(seed, node_count)
+    swarm = replace(swarm, clock_drift=_clock_drift(seed), controller_count=_controller_count(seed, swarm.node_count))
+    coordination = draw_coordination(seed, swarm.node_count, swarm.topics)
+    if not coordination.is_there:
+        return swarm
+    return replace(
+        swarm,
+        coordination=coordination,
+        settings={**swarm.settings, **coordination.settings},
+        producers=swarm.producers[:1],
+        consumer_count=1,
+        chaos_s=max(swarm.chaos_s, coordination.chaos_s),
+    )
+
+
+def _draw(seed: int, node_count: int | None) -> Swarm:
     random = Random(f"{seed}/swarm")  # noqa: S311 - a plan, nothing secret
     count = node_count or random.choices([1, 3, 5], [12, 78, 10])[0]
     topics = tuple(_topic(random, f"t{number}", count) for number in range(random.choice([1, 1, 2])))
@@ -124,10 +153,26 @@ def draw(seed: int, *, node_count: int | None = None) -> Swarm:
         latency_s=random.choice([0.0001, 0.0003, 0.001, 0.003]),
         split_ratio=random.choice([0.0, 0.02, 0.2]),
         disk_delays_s=tuple(random.choice([0.0002, 0.001, 0.004]) for _ in range(count)),
-        chaos_s=random.choice([15.0, 20.0, 30.0]),
+        chaos_s=_weighted(random, _CHAOS_S),
         fault_weights=_fault_weights(random, count),
-        faults_per_s=random.choice([0.2, 0.4, 0.8, 1.5]),
+        faults_per_s=random.choice([0.3, 0.6, 1.2, 2.0]),
     )
+
+
+def _clock_drift(seed: int) -> float:
+    """Apart from the rest, as what follows: what a seed draws otherwise stays as it was."""
+    random = Random(f"{seed}/clocks")  # noqa: S311 - a plan, nothing secret
+    return random.choice(_DRIFTS) if random.random() < _DRIFT_RATIO else 0.0
+
+
+def _controller_count(seed: int, node_count: int) -> int:
+    random = Random(f"{seed}/roles")  # noqa: S311 - a plan, nothing secret
+    is_split = node_count == _SPLIT_NODE_COUNT and random.random() < _SPLIT_RATIO
+    return _SPLIT_NODE_COUNT if is_split else 0
+
+
+def _weighted(random: Random, weights: Mapping[float, int]) -> float:
+    return random.choices(list(weights), list(weights.values()))[0]
 
 
 def _storm(random: Random, seed: int, node_count: int, settings: dict[str, str]) -> Swarm:
@@ -150,7 +195,7 @@ def _storm(random: Random, seed: int, node_count: int, settings: dict[str, str])
         latency_s=random.choice([0.0003, 0.003]),
         split_ratio=0.02,
         disk_delays_s=tuple(random.choice([0.0002, 0.001, 0.004, 0.02]) for _ in range(node_count)),
-        chaos_s=15.0,
+        chaos_s=_weighted(random, _STORM_S),
         fault_weights={kind: FAULT_WEIGHTS[kind] for kind in kinds},
         faults_per_s=random.choice([1.5, 3.0]),
         lasting_s_max=2.0,
@@ -176,12 +221,12 @@ def _settings(random: Random) -> dict[str, str]:
         "log.retention.check.interval.ms": random.choice([1_000, 300_000]),
         "replica.high.watermark.checkpoint.interval.ms": random.choice([300, 5_000]),
         "controller.quorum.election.timeout.ms": random.choice([300, 1_000]),
-        "controller.quorum.fetch.timeout.ms": random.choice([500, 2_000]),
+        "controller.quorum.fetch.timeout.ms": random.choice([500, 2_000, 2_000]),
         "controller.quorum.election.backoff.max.ms": random.choice([200, 1_000]),
         "broker.heartbeat.interval.ms": session_ms // random.choice([3, 5]),
         "broker.session.timeout.ms": session_ms,
         "replica.lag.time.max.ms": random.choice([800, 2_000, 10_000]),
-        "replica.fetch.wait.max.ms": random.choice([100, 500]),
+        "replica.fetch.wait.max.ms": random.choice([100, 500, 500]),
         "replica.fetch.backoff.ms": random.choice([50, 1_000]),
         "replica.fetch.max.bytes": random.choice([300, 5_000, 1 << 20]),
         "num.replica.fetchers": random.choice([1, 1, 2]),

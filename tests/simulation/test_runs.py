@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-SEED_COUNT = 200
+from tests.simulation.conftest import SEED_COUNT, Campaign
+
 REPEATED_COUNT = 10
 
 
@@ -19,11 +20,11 @@ def _simulate(*arguments: str, hash_seed: int = 0) -> subprocess.CompletedProces
 
 
 @pytest.mark.timeout(900)
-def test_no_rule_is_broken() -> None:
-    done = _simulate("--seeds", str(SEED_COUNT), "--jobs", "2")
-    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
-    assert f"simulation: {SEED_COUNT} seeds" in done.stdout
-    assert "violations 0" in done.stdout
+def test_no_rule_is_broken(campaign: Campaign) -> None:
+    code, said = campaign.result()
+    assert code == 0, said[-8000:]
+    assert f"simulation: {SEED_COUNT} seeds" in said
+    assert "violations 0" in said
 
 
 def test_a_seed_repeats_its_run_whatever_the_order_of_sets() -> None:

@@ -68,6 +68,25 @@ def test_the_seed_decides_which_process_goes_next() -> None:
     assert [step for step in _orders(3) if step.startswith("a")] == [f"a{number}" for number in range(5)]
 
 
+def test_timers_go_by_the_clock_of_their_process() -> None:
+    """Its own clock counts 1.25 s where a second passes."""
+    loop = SimLoop(1)
+    fast = loop.new_process("fast")
+    fast.clock_rate = 1.25
+
+    async def story() -> list[float]:
+        began_s, seen = asyncio.get_running_loop().time(), []
+        await asyncio.sleep(5)
+        seen.append(loop.now_s)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(5):
+                await asyncio.Event().wait()
+        seen.append(loop.now_s)
+        return [*seen, asyncio.get_running_loop().time() - began_s]
+
+    assert loop.run_until(loop.spawn(fast, story(), "story"), deadline_s=60) == pytest.approx([4, 8, 10], abs=0.01)
+
+
 def test_a_stopped_process_does_nothing_until_it_goes_on() -> None:
     loop, ticks = SimLoop(1), []
 

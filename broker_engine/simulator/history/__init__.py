@@ -5,7 +5,7 @@ from __future__ import annotations
 from broker_engine.simulator.history.checker import check
 from broker_engine.simulator.history.registers import Call, Cas, Read, Write, find_nonlinearizable
 from broker_engine.simulator.history.report import Allowed, Anomaly, Kind, Report
-from broker_engine.simulator.history.rows import EndOffset, History, Poll, Row, Send
+from broker_engine.simulator.history.rows import EndOffset, Epoch, History, Poll, Row, Send
 
 __all__ = [
     "Allowed",
@@ -13,6 +13,7 @@ __all__ = [
     "Call",
     "Cas",
     "EndOffset",
+    "Epoch",
     "History",
     "Kind",
     "Poll",

@@ -10,6 +10,11 @@ from broker_engine.simulator.history.index import Index, index_of
 from broker_engine.simulator.history.order import poll_order, send_order
 from broker_engine.simulator.history.report import Allowed, Anomaly, Kind, Report
 from broker_engine.simulator.history.rows import History, Row
+from broker_engine.simulator.history.transactions import (
+    intermediate_reads,
+    lost_and_fractured,
+    zombie_commits,
+)
 from broker_engine.simulator.history.values import (
     aborted_reads,
     duplicates,
@@ -19,7 +24,7 @@ from broker_engine.simulator.history.values import (
     unknown_values,
 )
 
-_LOSSES = frozenset({Kind.LOST_WRITE, Kind.UNSEEN})
+_LOSSES = frozenset({Kind.LOST_WRITE, Kind.UNSEEN, Kind.LOST_COMMIT, Kind.FRACTURED})
 _REPEATS = frozenset({Kind.DUPLICATE, Kind.NONMONOTONIC_SEND})
 
 
@@ -41,6 +46,9 @@ def _anomalies(rows: Sequence[Row], index: Index) -> Iterator[Anomaly]:
     yield from aborted_reads(index)
     yield from unknown_values(index)
     yield from precommitted_reads(rows)
+    yield from lost_and_fractured(rows, index)
+    yield from intermediate_reads(rows)
+    yield from zombie_commits(rows)
     yield from poll_order(rows, index)
     yield from send_order(index)
     yield from transaction_cycles(rows, index)
@@ -48,7 +56,8 @@ def _anomalies(rows: Sequence[Row], index: Index) -> Iterator[Anomaly]:
 
 
 def _is_allowed(anomaly: Anomaly, index: Index) -> bool:
-    if anomaly.kind in index.allowed.kinds:
+    is_shaken = anomaly.partition is not None and anomaly.partition[0] in index.allowed.shaken_topics
+    if is_shaken or anomaly.kind in index.allowed.kinds:
         return True
     sent = None if anomaly.value is None else index.sends.get(anomaly.value)
     if sent is None:

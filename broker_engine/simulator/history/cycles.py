@@ -1,7 +1,8 @@
-"""G1c: transactions that depend on each other in a circle.
+"""G1c and G0: transactions that depend on each other in a circle.
 
 wr: a transaction read what another wrote. ww: a value follows another's in its partition. Kafka writes a transaction's
-records as they come, so circles through ww edges are allowed in its model, and reported apart.
+records as they come, so circles through ww edges are allowed in its model, and reported apart: G0 where there are none
+but those.
 """
 
 from __future__ import annotations
@@ -21,8 +22,13 @@ def transaction_cycles(rows: Sequence[Row], index: Index) -> Iterator[Anomaly]:
         return
     edges = _read_edges(rows, index, transactions)
     yield from (_anomaly(Kind.G1C, cycle, rows) for cycle in components(edges))
+    writes: Edges = {}
+    _add_write_edges(writes, index, transactions)
+    dirty = components(writes)
+    yield from (_anomaly(Kind.G0, cycle, rows) for cycle in dirty)
     _add_write_edges(edges, index, transactions)
-    yield from (_anomaly(Kind.G1C_WW, cycle, rows) for cycle in components(edges))
+    known = {frozenset(cycle) for cycle in dirty}
+    yield from (_anomaly(Kind.G1C_WW, cycle, rows) for cycle in components(edges) if frozenset(cycle) not in known)
 
 
 def _anomaly(kind: Kind, cycle: Sequence[int], rows: Sequence[Row]) -> Anomaly:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from broker_engine.simulator.history.report import Allowed, Anomaly, Kind
-from broker_engine.simulator.history.rows import EndOffset, Partition, Poll, Process, Row, Send
+from broker_engine.simulator.history.rows import UNCOMMITTED, EndOffset, Epoch, Partition, Poll, Process, Row, Send
 
 Bounds = dict[Partition, tuple[int, int]]
 """The highest end known, and the row that showed it."""
@@ -35,7 +35,7 @@ def end_order(rows: Sequence[Row], allowed: Allowed) -> Iterator[Anomaly]:
         for op in row.ops:
             if isinstance(op, EndOffset):
                 yield from _end(known, number, row, op)
-            elif row.type != "invoke":
+            elif row.type != "invoke" and row.f not in ("txn", UNCOMMITTED) and not isinstance(op, Epoch):
                 _learn(known, number, row, op, allowed)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from broker_engine.simulator.history.report import Allowed
-from broker_engine.simulator.history.rows import Partition, Poll, Process, Row, RowType, Send, Value
+from broker_engine.simulator.history.rows import UNCOMMITTED, Partition, Poll, Process, Row, RowType, Send, Value
 
 Place = tuple[Partition, int]
 
@@ -20,6 +20,7 @@ class Sent:
     offset: int | None
     row: int
     """The number of the row that says most about it."""
+    is_in_transaction: bool = False
 
 
 @dataclass(slots=True)
@@ -37,19 +38,19 @@ class Index:
     """Further places of one value: there should be none."""
     read_offsets: dict[Partition, set[int]] = field(default_factory=dict)
     readers: dict[Value, int] = field(default_factory=dict)
-    """The first row that read it."""
+    """The first row that read it, among those of readers of committed records."""
 
     def add(self, number: int, row: Row) -> None:
         for op in row.ops:
             if isinstance(op, Send):
                 self._add_send(number, row, op)
             elif isinstance(op, Poll) and row.type != "invoke":
-                self._add_poll(number, op)
+                self._add_poll(number, row, op)
 
     def _add_send(self, number: int, row: Row, op: Send) -> None:
         known = self.sends.get(op.value)
         if known is None:
-            self.sends[op.value] = Sent(row.process, op.partition, row.type, op.offset, number)
+            self.sends[op.value] = Sent(row.process, op.partition, row.type, op.offset, number, row.f == "txn")
         else:
             assert known.partition == op.partition, f"value {op.value} was sent to two partitions: values are unique"
             assert row.type != "invoke", f"value {op.value} was sent twice: values are unique"
@@ -57,11 +58,13 @@ class Index:
         if row.type == "ok" and op.offset is not None and row.process not in self.allowed.may_lose:
             self._place(op.value, op.partition, op.offset)
 
-    def _add_poll(self, number: int, op: Poll) -> None:
-        read = self.read_offsets.setdefault(op.partition, set())
+    def _add_poll(self, number: int, row: Row, op: Poll) -> None:
+        is_committed = row.f != UNCOMMITTED
+        read = self.read_offsets.setdefault(op.partition, set()) if is_committed else set[int]()
         for offset, value in op.records:
             read.add(offset)
-            self.readers.setdefault(value, number)
+            if is_committed:
+                self.readers.setdefault(value, number)
             self._place(value, op.partition, offset)
 
     def _place(self, value: Value, partition: Partition, offset: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from broker_engine.simulator.history.index import Index
 from broker_engine.simulator.history.report import Anomaly, Kind
-from broker_engine.simulator.history.rows import REPOSITIONING, Partition, Poll, Process, Row
+from broker_engine.simulator.history.rows import REPOSITIONING, UNCOMMITTED, Partition, Poll, Process, Row
 
 
 class _Ranks:
@@ -30,7 +30,7 @@ def poll_order(rows: Sequence[Row], index: Index) -> Iterator[Anomaly]:
     for number, row in enumerate(rows):
         if row.f in REPOSITIONING:
             last.pop(row.process, None)
-        elif row.type != "invoke":
+        elif row.type != "invoke" and row.f != UNCOMMITTED:
             positions = last.setdefault(row.process, {})
             for op in row.ops:
                 if isinstance(op, Poll):

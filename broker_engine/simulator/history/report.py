@@ -11,7 +11,7 @@ from broker_engine.simulator.history.rows import Partition, Process, Value
 
 
 class Kind(StrEnum):
-    """Jepsen's names for what a Kafka-like log can do wrong; the last four are ours."""
+    """Jepsen's names for what a Kafka-like log does wrong; the last four, and those of whole transactions, are ours."""
 
     INCONSISTENT_OFFSETS = "inconsistent-offsets"
     """Two values at one offset."""
@@ -23,6 +23,16 @@ class Kind(StrEnum):
     """Acknowledged, never read, and nothing behind it either: only final polls from the beginning make this a loss."""
     G1A = "G1a"
     """A value was read whose send failed or whose transaction was aborted."""
+    G0 = "G0"
+    """Transactions wrote between each other in a circle (dirty write). Records come as they come: Kafka allows it."""
+    G1B = "G1b"
+    """A value was read before its transaction asked to be committed."""
+    LOST_COMMIT = "lost-commit"
+    """A transaction was committed, and nothing of it was ever read."""
+    FRACTURED = "fractured"
+    """Some values of a transaction were read, and others never."""
+    ZOMBIE_COMMIT = "zombie-commit"
+    """A transaction was committed, or an epoch handed out, after a later one of the same id."""
     PRECOMMITTED_READ = "precommitted-read"
     """A transaction read its own write."""
     POLL_SKIP = "poll-skip"
@@ -34,7 +44,7 @@ class Kind(StrEnum):
     G1C = "G1c"
     """A cycle of transactions that read each other's writes."""
     G1C_WW = "G1c-ww"
-    """The same when the order of writes counts too: Kafka's model allows it."""
+    """The same where the order of writes counts too: Kafka's model allows it."""
     UNKNOWN_VALUE = "unknown-value"
     """Read, but nobody sent it."""
     NONMONOTONIC_END = "nonmonotonic-end"
@@ -64,7 +74,9 @@ class Allowed:
     """These send with acks 0 or 1: what they were acknowledged may be gone, and its offset be another's."""
     may_duplicate: frozenset[Process] = frozenset()
     """These retry without idempotence: duplicates and another order are theirs to expect."""
-    kinds: frozenset[Kind] = frozenset({Kind.G1C_WW})
+    kinds: frozenset[Kind] = frozenset({Kind.G0, Kind.G1C_WW})
+    shaken_topics: frozenset[str] = frozenset()
+    """Acknowledged records of these may be gone, whoever sent them: nothing that is found there counts."""
     first_offsets: Mapping[Partition, int] = field(default_factory=dict)
     """Below these, retention or DeleteRecords took what was there."""
 

@@ -10,6 +10,11 @@ processes, tie a completion to its invocation, so a producer may have many sends
 transaction (ok = committed, fail = aborted); rows with other operations in them (send, poll) are the same without
 atomicity. "assign" and "seek" rows make a reader's position unknown. "list_offsets" rows carry EndOffset operations.
 A producer that is told nothing (acks=0) leaves its sends open.
+
+Where transactions are checked closely: an invoked "txn" row has its sends, before the first of them; an invoked
+"commit" row of the same process says that from now on they may be seen; "init" rows are asked for and answered with the
+Epoch that the process got, and its transactions have it too. Readers of uncommitted records write "poll_uncommitted"
+rows.
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ Value = int | str
 Process = int | str
 RowType = Literal["invoke", "ok", "fail", "info"]
 REPOSITIONING = frozenset({"assign", "seek", "subscribe", "crash"})
+UNCOMMITTED = "poll_uncommitted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,16 @@ class EndOffset:
     offset: int | None = None
 
 
-Op = Send | Poll | EndOffset
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """Who a transactional producer is."""
+
+    transactional_id: str
+    producer_id: int
+    epoch: int
+
+
+Op = Send | Poll | EndOffset | Epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +126,15 @@ def _op_as_json(op: Op) -> list[Any]:
             return ["poll", partition, records]
         case EndOffset(partition, offset):
             return ["end", partition, offset]
+        case Epoch(transactional_id, producer_id, epoch):
+            return ["epoch", transactional_id, producer_id, epoch]
 
 
 def _op_of(fields: list[Any]) -> Op:
-    kind, (topic, index), *rest = fields
-    partition = (topic, index)
+    kind, where, *rest = fields
+    if kind == "epoch":
+        return Epoch(where, *rest)
+    partition = (where[0], where[1])
     match kind:
         case "send":
             return Send(partition, *rest)

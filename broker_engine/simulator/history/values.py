@@ -25,7 +25,8 @@ def duplicates(index: Index) -> Iterator[Anomaly]:
 def lost_and_unseen(index: Index) -> Iterator[Anomaly]:
     highest = {partition: max(offsets, default=-1) for partition, offsets in index.read_offsets.items()}
     for value, sent in index.sends.items():
-        if sent.outcome == "ok" and value not in index.readers and not _is_deleted(index, sent):
+        is_lost = sent.outcome == "ok" and value not in index.readers and not sent.is_in_transaction
+        if is_lost and not _is_deleted(index, sent):
             yield _lost(value, sent, highest.get(sent.partition, -1))
 
 

@@ -95,6 +95,13 @@ def test_two_readers_that_disagree_are_never_allowed() -> None:
     assert found_in(script, allowed) == [Kind.INCONSISTENT_OFFSETS]
 
 
+def test_a_topic_that_may_lose_excuses_no_other() -> None:
+    script = "p1 send 1 2 \n p1 ok 1@0 2@1 \n p1 send b/3 b/4 \n p1 ok b/3@0 b/4@1 \n c1 poll 1:2 \n c1 poll b/1:4"
+    report = report_of(script, Allowed(shaken_topics=frozenset({"b"})))
+    assert [anomaly.partition for anomaly in report.violations] == [("a", 0)]
+    assert [anomaly.partition for anomaly in report.allowed] == [("b", 0)]
+
+
 def test_records_below_the_log_start_are_not_missed() -> None:
     script = "p1 send 1 2 \n p1 ok 1@0 2@1 \n c1 poll 1:2"
     assert found_in(script) == [Kind.LOST_WRITE]

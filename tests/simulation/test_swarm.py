@@ -1,0 +1,50 @@
+"""What a seed draws beside its settings and faults: clocks that go faster or slower, roles that are split."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from broker_engine.simulator.run import play
+from broker_engine.simulator.schedule import draw_faults
+from broker_engine.simulator.swarm import Swarm, draw
+
+SEEDS = range(200)
+
+
+def roles(swarm: Swarm) -> list[str]:
+    return [swarm.settings_of(number)["process.roles"] for number in swarm.node_ids]
+
+
+def test_some_seeds_have_clocks_that_drift_and_the_rest_keep_time() -> None:
+    swarms = [draw(seed) for seed in SEEDS]
+    rates = {swarm.seed: [swarm.clock_rate_of(number) for number in swarm.node_ids] for swarm in swarms}
+    drifting = [rates[swarm.seed] for swarm in swarms if swarm.clock_drift]
+    assert 30 < len(drifting) < 90
+    assert all(0.9 <= rate <= 1.1 and rate != 1.0 for node_rates in drifting for rate in node_rates)
+    assert all(set(rates[swarm.seed]) == {1.0} for swarm in swarms if not swarm.clock_drift)
+
+
+def test_some_seeds_have_controllers_beside_their_brokers() -> None:
+    split = [swarm for swarm in map(draw, SEEDS) if swarm.controller_count]
+    assert 3 < len(split) < 20
+    for swarm in split:
+        assert roles(swarm) == ["broker"] * 3 + ["controller"] * 3
+        named = swarm.settings_of(1)["controller.quorum.voters"].split(",")
+        assert [int(name.partition("@")[0]) for name in named] == list(swarm.node_ids)
+
+
+def test_whoever_is_both_is_not_told_its_role() -> None:
+    both = next(swarm for swarm in map(draw, SEEDS) if not swarm.controller_count)
+    assert "process.roles" not in both.settings_of(1)
+
+
+def test_split_roles_under_faults_break_nothing() -> None:
+    for seed in (3, 4):
+        swarm = dataclasses.replace(draw(seed, node_count=3), controller_count=3)
+        assert play(swarm, draw_faults(swarm)).violations == []
+
+
+def test_clocks_that_differ_by_a_fifth_break_nothing() -> None:
+    for seed in (3, 4):
+        swarm = dataclasses.replace(draw(seed, node_count=3), clock_drift=0.1)
+        assert play(swarm, draw_faults(swarm)).violations == []
