@@ -201,6 +201,10 @@ class Cluster:
         """None where the node does not answer, or does not know the partition."""
         return ask_replication(self._ports[node_id], partition[0]).get(partition[1])
 
+    def all_known_to(self, node_id: int, topic: str) -> list[Replication]:
+        """Of every partition; empty where the node does not answer."""
+        return list(ask_replication(self._ports[node_id], topic).values())
+
     def leader_of(self, partition: Partition) -> int:
         return newest_leader([self._ports[node_id] for node_id in self.running], *partition)
 

@@ -5,21 +5,19 @@ Whether the cluster has recovered by then is another question; a scene's patienc
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 from typing import ClassVar
 
 from broker_engine.simulator.history.rows import Partition
 from tests.chaos.cluster import Cluster
+from tests.chaos.crew import Crew
 
-FAKETIME_LIBRARY = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
-TMPFS_BYTES = 256 << 20
+POLL_S = 0.05
+REPLACED_S_MAX = 12.0
+"""Longer than a broker's session: whoever can be replaced has been by then."""
 
 
 @dataclass(slots=True)
@@ -27,6 +25,7 @@ class Scene:
     cluster: Cluster
     random: Random
     partitions: tuple[Partition, ...]
+    crew: Crew
 
     @property
     def topics(self) -> list[str]:
@@ -50,6 +49,23 @@ class Scene:
         time.sleep(seconds)
         return seconds
 
+    def outlast(self, victim: int) -> float:
+        """Lets a fault of one node last: a moment, in which nobody may notice, or until the others do without it."""
+        started = time.monotonic()
+        if self.random.random() < 0.5:
+            self.wait(0.1, 2.0)
+        else:
+            while time.monotonic() - started < REPLACED_S_MAX and not self._is_replaced(victim):
+                time.sleep(POLL_S)
+            self.wait(0.0, 0.5)
+        return time.monotonic() - started
+
+    def _is_replaced(self, victim: int) -> bool:
+        """As one of the others knows it: it leads nothing, and is in sync nowhere."""
+        others = [node_id for node_id in self.cluster.running if node_id != victim]
+        known = [state for topic in self.topics for state in self.cluster.all_known_to(others[0], topic)]
+        return bool(known) and all(state.leader != victim and victim not in state.isr for state in known)
+
 
 class Fault(ABC):
     name: ClassVar[str]
@@ -69,29 +85,25 @@ class Kill(Fault):
         role = scene.random.choice(["leader", "leader", "follower", "controller"])
         node_id = scene.pick(role)
         scene.cluster.kill(node_id)
-        down_s = scene.wait(0.0, 1.5)
+        down_s = scene.wait(0.0, 1.0)
         scene.cluster.launch([node_id])
         return f"SIGKILL {role} {node_id}, back after {down_s:.1f} s"
 
 
 class Stop(Fault):
     name = "stop"
+    brokers_min = 3
     may_answer_stale = True
-    longest_s: ClassVar[float] = 15.0
 
     def play(self, scene: Scene) -> str:
         role = scene.random.choice(["leader", "leader", "follower", "controller"])
         node = scene.cluster.nodes[scene.pick(role)]
         node.pause()
         try:
-            stopped_s = scene.wait(1.0, self.longest_s)
+            stopped_s = scene.outlast(node.node_id)
         finally:
             node.resume()
         return f"SIGSTOP {role} {node.node_id} for {stopped_s:.1f} s"
-
-
-class ShortStop(Stop):
-    longest_s = 3.0
 
 
 class Terminate(Fault):
@@ -160,9 +172,10 @@ class Cut(Fault):
         try:
             for _ in range(3 if shape == "flapping" else 1):
                 self._cut(cluster, shape, victim, others)
-                seconds = scene.wait(1.0, 3.0 if shape == "flapping" else 12.0)
+                is_whole_cut = shape in ("alone", "dumb")  # else it may never be replaced
+                seconds = scene.outlast(victim) if is_whole_cut else scene.wait(0.5, 3.0)
                 cluster.heal()
-                scene.wait(0.0, 1.0)
+                scene.wait(0.0, 0.5)
         finally:
             cluster.heal()
         return f"cut {victim} {shape}, {seconds:.1f} s"
@@ -185,7 +198,7 @@ class Slow(Fault):
         for pair, link in scene.cluster.links.items():
             if victim in pair:
                 link.set(delay_s=delay_s)
-        scene.wait(1.0, 5.0)
+        scene.wait(1.0, 3.0)
         scene.cluster.heal()
         return f"every byte of {victim} {delay_s * 1000:.0f} ms late"
 
@@ -204,81 +217,27 @@ class Reset(Fault):
         return f"every connection of {victim} reset"
 
 
-class DiskFull(Fault):
-    """One node's directory is a tmpfs of 256 MiB; see `mount_small_disk`."""
+class ClientKill(Fault):
+    """A member of a group or a transformer, in the middle of what it does; a new process takes its place."""
 
-    name = "full"
-
-    def __init__(self, node_id: int) -> None:
-        self._node_id = node_id
+    name = "client"
 
     def play(self, scene: Scene) -> str:
-        folder = scene.cluster.nodes[self._node_id].data_dir
-        ballast = folder / "ballast"
-        try:
-            with ballast.open("wb") as file:
-                self._fill(file.fileno(), folder)
-            seconds = scene.wait(2.0, 6.0)
-        finally:
-            ballast.unlink()
-        scene.cluster.wait_until_whole(scene.topics)
-        return f"disk of {self._node_id} full for {seconds:.1f} s"
-
-    def _fill(self, descriptor: int, folder: Path) -> None:
-        free_bytes = shutil.disk_usage(folder).free
-        os.posix_fallocate(descriptor, 0, max(1, free_bytes - (1 << 16)))
+        names = [scene.crew.kill_one(scene.random) for _ in range(scene.random.choice([1, 1, 2]))]
+        scene.wait(0.5, 2.0)
+        return f"SIGKILL of the client{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
-def mount_small_disk(folder: Path) -> bool:
-    """Needs root; False without."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if os.geteuid() != 0:
-        return False
-    command = ["mount", "-t", "tmpfs", "-o", f"size={TMPFS_BYTES}", "tmpfs", str(folder)]
-    return subprocess.run(command, check=False, capture_output=True).returncode == 0
+class Zombie(Fault):
+    """A transformer does not notice that another one has its transactional id: what it commits then is refused."""
 
-
-def unmount(folder: Path) -> None:
-    subprocess.run(["umount", "-l", str(folder)], check=False, capture_output=True)
-
-
-class ClockJump(Fault):
-    """The wall clock of one node jumps by libfaketime; its monotonic clock goes on.
-
-    By less than the retention time: a clock that is further ahead makes every record old, here as in Kafka.
-    """
-
-    name = "clock"
+    name = "zombie"
 
     def play(self, scene: Scene) -> str:
-        node_id = scene.pick("leader")
-        jump_s = scene.random.choice([-3_600, 3_600, -86_400, 86_400])
-        self._set(scene, node_id, jump_s)
-        scene.wait(3.0, 8.0)
-        self._set(scene, node_id, 0)
-        return f"clock of {node_id} by {jump_s:+d} s and back"
-
-    def _set(self, scene: Scene, node_id: int, jump_s: int) -> None:
-        path = Path(scene.cluster.environment[node_id]["FAKETIME_TIMESTAMP_FILE"])
-        path.write_text(f"{jump_s:+d}\n")
-
-
-def clock_environment(folder: Path, node_count: int) -> dict[int, dict[str, str]]:
-    """What makes a node's wall clock one that jumps."""
-    environment = {}
-    for node_id in range(1, node_count + 1):
-        path = folder / f"clock-{node_id}"
-        path.write_text("+0\n")
-        environment[node_id] = {
-            "LD_PRELOAD": str(FAKETIME_LIBRARY),
-            "FAKETIME_TIMESTAMP_FILE": str(path),
-            "FAKETIME_CACHE_DURATION": "1",
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        }
-    return environment
+        return scene.crew.replace_one(scene.random)
 
 
 FAULTS: dict[str, type[Fault]] = {
-    fault.name: fault for fault in (Kill, Stop, Terminate, Rolling, Whole, Wipe, Cut, Slow, Reset)
+    fault.name: fault for fault in (Kill, Stop, Terminate, Rolling, Whole, Wipe, Cut, Slow, Reset, ClientKill, Zombie)
 }
 """Those that need no preparation."""

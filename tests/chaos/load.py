@@ -30,6 +30,7 @@ POLL_RECORDS = 500
 _context = multiprocessing.get_context("spawn")
 
 CLIENT = {"log_level": 0, "topic.metadata.refresh.fast.interval.ms": 50, "topic.metadata.refresh.interval.ms": 2_000}
+READ_COMMITTED = {"isolation.level": "read_committed"}
 RECONNECT = {"reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 250, "socket.connection.setup.timeout.ms": 2_000}
 
 
@@ -62,13 +63,17 @@ class LoadPlan:
     partitions: tuple[Partition, ...]
     producers: tuple[ProducerPlan, ...]
     reader_count: int = 2
+    results: tuple[Partition, ...] = ()
+    """Where transactions write; a reader of its own follows what they committed."""
 
     def allowed(self, *kinds: Kind) -> Allowed:
         """What these producers' settings do not promise."""
         weak = [plan.name for plan in self.producers if plan.acks != "all"]
         repeating = [plan.name for plan in self.producers if not plan.is_idempotent]
         return Allowed(
-            may_lose=frozenset(weak), may_duplicate=frozenset(repeating), kinds=frozenset({Kind.G1C_WW, *kinds})
+            may_lose=frozenset(weak),
+            may_duplicate=frozenset(repeating),
+            kinds=frozenset({Kind.G0, Kind.G1C_WW, *kinds}),
         )
 
 
@@ -105,7 +110,9 @@ class Load:
 def _run(plan: LoadPlan, path: Path, stop: Event, acked: Synchronized[int]) -> None:
     workers: list[Worker] = [ProducerWorker(plan, producer, acked, path.parent) for producer in plan.producers]
     readers_may_end = threading.Event()
-    readers: list[Worker] = [ReaderWorker(plan, f"c{number}") for number in range(plan.reader_count)]
+    readers: list[Worker] = [ReaderWorker(plan, f"c{number}", plan.partitions) for number in range(plan.reader_count)]
+    if plan.results:
+        readers.append(ReaderWorker(plan, "committed", plan.results))
     threads = [threading.Thread(target=worker.run, args=(stop.is_set,)) for worker in workers]
     reader_threads = [threading.Thread(target=reader.run, args=(readers_may_end.is_set,)) for reader in readers]
     for thread in (*threads, *reader_threads):
@@ -210,12 +217,14 @@ def _log_to(path: Path) -> logging.Logger:
 
 
 class ReaderWorker(Worker):
-    def __init__(self, plan: LoadPlan, name: str) -> None:
+    """Sees only what is committed, which is everything where nobody writes in transactions."""
+
+    def __init__(self, plan: LoadPlan, name: str, partitions: Sequence[Partition]) -> None:
         super().__init__()
-        self._plan, self._name = plan, name
+        self._plan, self._name, self._partitions = plan, name, partitions
 
     def work(self, is_over: Callable[[], bool]) -> None:
-        consumer = open_consumer(self._plan.bootstrap, self._plan.partitions)
+        consumer = open_consumer(self._plan.bootstrap, self._partitions, **READ_COMMITTED)
         self.history.ok(self._name, "assign", time=time.monotonic())
         next_end = time.monotonic()
         while not is_over():
@@ -228,7 +237,7 @@ class ReaderWorker(Worker):
         consumer.close()
 
     def _ask_for_ends(self, consumer: Consumer) -> None:
-        for partition in self._plan.partitions[:2]:
+        for partition in self._partitions[:2]:
             self.history.invoke(self._name, "list_offsets", [EndOffset(partition)], time=time.monotonic())
             try:
                 _, end = consumer.get_watermark_offsets(TopicPartition(*partition), timeout=0.5)
@@ -238,11 +247,11 @@ class ReaderWorker(Worker):
                 self.history.ok(self._name, "list_offsets", [EndOffset(partition, end)], time=time.monotonic())
 
 
-def open_consumer(bootstrap: str, partitions: Sequence[Partition]) -> Consumer:
+def open_consumer(bootstrap: str, partitions: Sequence[Partition], **more: object) -> Consumer:
     """By assignment, from the beginning. An offset that is out of range is an error, never a silent jump."""
     settings = {"bootstrap.servers": bootstrap, "group.id": "chaos", "enable.auto.commit": False}
     settings |= {"auto.offset.reset": "error", "fetch.wait.max.ms": 100, "fetch.error.backoff.ms": 20}
-    consumer = Consumer({**settings, **CLIENT, **RECONNECT})
+    consumer = Consumer({**settings, **CLIENT, **RECONNECT, **more})
     consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for topic, number in partitions])
     return consumer
 
@@ -261,6 +270,15 @@ def end_offset(consumer: Consumer, partition: Partition) -> int:
 
 def add_polls(history: History, process: str, messages: Sequence[Message]) -> int:
     """One row of what came at once; how many records it has."""
+    records = polled(messages)
+    if records:
+        polls = [Poll(partition, tuple(part)) for partition, part in records.items()]
+        history.ok(process, "poll", polls, time=time.monotonic())
+    return sum(len(part) for part in records.values())
+
+
+def polled(messages: Sequence[Message]) -> dict[Partition, list[tuple[int, str]]]:
+    """Offsets and values by partition; errors are left out."""
     records: dict[Partition, list[tuple[int, str]]] = defaultdict(list)
     for message in messages:
         if message.error() is not None:
@@ -270,10 +288,7 @@ def add_polls(history: History, process: str, messages: Sequence[Message]) -> in
         assert number is not None
         assert offset is not None
         records[topic, number].append((offset, bytes(message.value() or b"").decode().rstrip()))
-    if records:
-        polls = [Poll(partition, tuple(part)) for partition, part in records.items()]
-        history.ok(process, "poll", polls, time=time.monotonic())
-    return sum(len(part) for part in records.values())
+    return records
 
 
 def out_of_range(messages: Sequence[Message]) -> list[str]:

@@ -1,33 +1,25 @@
-"""A whole run: which faults, how many rounds of each, in acts that share one cluster; the closing lines."""
+"""A whole run: which faults, how many rounds of each, in acts that share one cluster."""
 
 from __future__ import annotations
 
-import statistics
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from tests.chaos.act import Act, Verdict
+from tests.chaos.act import Act
 from tests.chaos.cluster import Cluster
-from tests.chaos.failover import percentile
-from tests.chaos.faults import (
-    FAKETIME_LIBRARY,
-    FAULTS,
-    ClockJump,
-    DiskFull,
-    Fault,
-    clock_environment,
-    mount_small_disk,
-    unmount,
-)
+from tests.chaos.faults import FAULTS, Fault
+from tests.chaos.machine_faults import FAKETIME_LIBRARY, ClockJump, DiskFull, clock_environment, small_disks
+from tests.chaos.member import HEARTBEAT_MS, SESSION_MS
+from tests.chaos.outcome import Outcome
 
-OpenCluster = Callable[["Outcome"], AbstractContextManager[Cluster | None]]
+OpenCluster = Callable[[Outcome], AbstractContextManager[Cluster | None]]
 ROUNDS_PER_ACT = 25
-SHORT = {"kill": 10, "stop": 2, "term": 2, "cut": 3, "whole": 2, "rolling": 1, "reset": 2, "slow": 1, "wipe": 1}
+SHORT = {"kill": 10, "stop": 2, "term": 2, "cut": 3, "whole": 2, "rolling": 1, "reset": 2, "slow": 1, "wipe": 1,
+         "client": 3, "zombie": 2}  # fmt: skip
 LONG = {
     "kill": 200,
     "stop": 50,
@@ -35,60 +27,30 @@ LONG = {
     "rolling": 20,
     "whole": 20,
     "term": 20,
+    "client": 30,
+    "zombie": 20,
     "reset": 10,
     "slow": 10,
     "wipe": 5,
     "full": 5,
     "clock": 5,
 }
-SETTINGS = {"log.retention.check.interval.ms": "5000", "auto.create.topics.enable": "false"}
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What all acts together gave."""
-
-    seed: int
-    rounds: Counter[str] = field(default_factory=Counter)
-    sent: int = 0
-    acked: int = 0
-    read: int = 0
-    lost: int = 0
-    duplicated: int = 0
-    allowed: Counter[str] = field(default_factory=Counter)
-    violations: list[str] = field(default_factory=list)
-    gaps_s: dict[str, list[float]] = field(default_factory=dict)
-    left_out: list[str] = field(default_factory=list)
-    started: float = field(default_factory=time.monotonic)
-
-    def add(self, name: str, verdict: Verdict) -> None:
-        report = verdict.report
-        self.rounds.update(part.fault for part in verdict.rounds)
-        self.sent, self.acked, self.read = self.sent + report.sent, self.acked + report.acked, self.read + report.read
-        self.allowed.update(str(anomaly.kind) for anomaly in report.allowed)
-        broken = Counter(str(anomaly.kind) for anomaly in report.violations)
-        self.lost += broken["lost-write"] + broken["unseen"]
-        self.duplicated += broken["duplicate"]
-        self.violations += [f"{name}: {text}" for text in (*verdict.problems, *map(str, report.violations))]
-        for fault, gaps in verdict.gaps_s.items():
-            self.gaps_s.setdefault(fault, []).extend(gaps)
-
-    def closing_lines(self) -> list[str]:
-        seconds = time.monotonic() - self.started
-        rounds = ", ".join(f"{name} {count}" for name, count in sorted(self.rounds.items()))
-        allowed = ", ".join(f"{kind} {count}" for kind, count in sorted(self.allowed.items())) or "none"
-        lines = [
-            f"-- {self.rounds.total()} rounds in {seconds:.0f} s: {rounds}",
-            f"-- sent {self.sent:,}, acked {self.acked:,}, read {self.read:,}; of what was promised: lost {self.lost}, "
-            f"duplicated {self.duplicated}, anomalies and other problems {len(self.violations)}",
-            f"-- what acks=1 and retries without idempotence do not promise: {allowed}",
-            "-- longest time without an acknowledgement, p50 / p95 s: " + ", ".join(self._gap_texts()),
-        ]
-        return lines + [f"-- left out: {text}" for text in self.left_out]
-
-    def _gap_texts(self) -> Iterator[str]:
-        for fault, gaps in sorted(self.gaps_s.items()):
-            yield f"{fault} {statistics.median(gaps):.1f} / {percentile(gaps, 0.95):.1f}"
+SETTINGS = {
+    "log.retention.check.interval.ms": "5000",
+    "auto.create.topics.enable": "false",
+    # a node that says nothing is replaced sooner than by default, so that more rounds see it happen
+    "broker.session.timeout.ms": "4000",
+    "broker.heartbeat.interval.ms": "500",
+    "group.min.session.timeout.ms": "1000",
+    "group.initial.rebalance.delay.ms": "100",
+    # members of the new protocol take these from the brokers: those of the classic one set theirs (member.py)
+    "group.consumer.session.timeout.ms": str(SESSION_MS),
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.heartbeat.interval.ms": str(HEARTBEAT_MS),
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "offsets.topic.num.partitions": "8",
+    "transaction.state.log.num.partitions": "8",
+}
 
 
 @dataclass(slots=True)
@@ -100,17 +62,23 @@ class Programme:
     counts: Mapping[str, int] = field(default_factory=lambda: dict(SHORT))
     seconds: float = float("inf")
     rounds_per_act: int = ROUNDS_PER_ACT
+    tally: Path | None = None
+    """Where the outcome is kept after each act; what it has already is not played again."""
+    has_groups: bool = True
+    has_transactions: bool = True
 
     def play(self) -> Outcome:
-        outcome, random = Outcome(self.seed), Random(self.seed)
-        plain = {name: count for name, count in self.counts.items() if name in FAULTS}
-        faults: list[Fault] = [FAULTS[name]() for name, count in plain.items() for _ in range(count)]
+        outcome = Outcome.resume(self.tally, self.seed) if self.tally else Outcome(self.seed)
+        random = Random(self.seed)
+        left = outcome.left_of(self.counts)
+        faults: list[Fault] = [FAULTS[name]() for name, count in left.items() if name in FAULTS for _ in range(count)]
         faults = [fault for fault in faults if fault.brokers_min <= self.broker_count]
         random.shuffle(faults)
-        if faults:
-            with Cluster(self.folder / "main", self.broker_count, SETTINGS, has_links=self.broker_count > 1) as cluster:
+        if faults and not outcome.violations:
+            folder = self.folder / f"main-{outcome.part_count}"
+            with Cluster(folder, self.broker_count, SETTINGS, has_links=self.broker_count > 1) as cluster:
                 self._play_acts("main", cluster, random, faults, outcome)
-        self._play_special("full", self._small_disk_cluster, lambda: DiskFull(1), random, outcome)
+        self._play_special("full", self._small_disk_cluster, DiskFull, random, outcome)
         self._play_special("clock", self._clock_cluster, ClockJump, random, outcome)
         return outcome
 
@@ -123,18 +91,26 @@ class Programme:
             if time.monotonic() > deadline or outcome.violations:
                 return
             self.say(f"-- {name} {number} of {len(acts)}: {len(part)} rounds on {self.broker_count} brokers")
-            act = Act(cluster, random, self.say, f"{name}-{number}", deadline=deadline)
+            clients = {"has_groups": self.has_groups, "has_transactions": self.has_transactions}
+            clients["is_chain_new"] = number % 2 == 0
+            act = Act(cluster, random, self.say, f"{name}-{number}", deadline=deadline, **clients)
             verdict = act.play(part)
             outcome.add(act.name, verdict)
+            self._keep(outcome)
             self.say(f"   {verdict.report}")
+            self.say(f"   so far: {outcome.closing_line().removeprefix('-- ')}")
             if verdict.is_ok:
-                cluster.delete_topics([f"{act.name}-fsync", f"{act.name}-cache"])
+                cluster.delete_topics(act.topics)
+
+    def _keep(self, outcome: Outcome) -> None:
+        if self.tally:
+            outcome.save(self.tally)
 
     def _play_special(
         self, name: str, open_cluster: OpenCluster, new_fault: Callable[[], Fault], random: Random, outcome: Outcome
     ) -> None:
-        count = self.counts.get(name, 0)
-        if not count or outcome.violations:
+        count = outcome.left_of(self.counts).get(name, 0)
+        if not count or outcome.violations or time.monotonic() > outcome.started + self.seconds:
             return
         with open_cluster(outcome) as cluster:
             if cluster is not None:
@@ -142,16 +118,15 @@ class Programme:
 
     @contextmanager
     def _small_disk_cluster(self, outcome: Outcome) -> Iterator[Cluster | None]:
-        disk = self.folder / "full" / "node-1" / "data"
-        if not mount_small_disk(disk):
-            outcome.left_out.append("disk full: a tmpfs of limited size needs root")
-            yield None
-            return
-        try:
-            with Cluster(self.folder / "full", self.broker_count, SETTINGS) as cluster:
+        folder = self.folder / f"full-{outcome.part_count}"
+        disks = [folder / f"node-{node_id}" / "data" for node_id in range(1, self.broker_count + 1)]
+        with small_disks(disks) as are_there:
+            if not are_there:
+                outcome.left_out.append("disk full: file systems of limited size need root")
+                yield None
+                return
+            with Cluster(folder, self.broker_count, SETTINGS) as cluster:
                 yield cluster
-        finally:
-            unmount(disk)
 
     @contextmanager
     def _clock_cluster(self, outcome: Outcome) -> Iterator[Cluster | None]:
@@ -159,7 +134,7 @@ class Programme:
             outcome.left_out.append(f"clock jump: {FAKETIME_LIBRARY} is not installed (Debian: faketime)")
             yield None
             return
-        folder = self.folder / "clock"
+        folder = self.folder / f"clock-{outcome.part_count}"
         folder.mkdir(parents=True)
         environment = clock_environment(folder, self.broker_count)
         with Cluster(folder, self.broker_count, SETTINGS, environment=environment) as cluster:

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.programme import SHORT, Outcome, Programme
+from tests.chaos.outcome import Outcome
+from tests.chaos.programme import SHORT, Programme
 
 SEED = 20_261_117
 ONE_BROKER = {"kill": 4, "term": 1, "whole": 1}
-A_MINUTE = {"kill": 6, "whole": 1, "term": 1, "cut": 1, "reset": 1}
+A_MINUTE = {"kill": 6, "whole": 1, "term": 1, "cut": 1, "reset": 1, "client": 2, "zombie": 1}
 SECONDS = 40.0
 """No round begins after this time; the last one, the final polls and the check take the rest of a minute."""
 
@@ -20,6 +21,8 @@ def check(outcome: Outcome) -> None:
     assert not outcome.violations, "\n".join(outcome.violations[:20])
     assert outcome.acked > 0
     assert outcome.rounds.total() > 0
+    kinds = ("commits by the classic protocol acknowledged", "commits by the new protocol acknowledged")
+    assert all(outcome.figures[kind] > 0 for kind in (*kinds, "transactions committed", "producer epochs given"))
 
 
 @pytest.mark.timeout(180)

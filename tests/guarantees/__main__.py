@@ -14,7 +14,7 @@ import traceback
 from pathlib import Path
 
 from tests.chaos.cluster import Cluster
-from tests.guarantees import acks, elections, lost_answers, power, readers, split_brain
+from tests.guarantees import acks, chains, elections, groups, lost_answers, power, readers, split_brain
 from tests.guarantees.lab import Lab
 from tests.guarantees.story import Counts, Story, judge
 from tests.guarantees.table import PAGE, Line, page, text_table
@@ -26,8 +26,18 @@ STORIES: tuple[Story, ...] = (
     *split_brain.STORIES,
     *power.STORIES,
     *readers.STORIES,
+    *groups.STORIES,
+    *chains.STORIES,
 )
-SETTINGS = {"replica.lag.time.max.ms": "3000", "auto.create.topics.enable": "false"}
+SETTINGS = {
+    "replica.lag.time.max.ms": "3000",
+    "auto.create.topics.enable": "false",
+    "group.min.session.timeout.ms": "1000",
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.num.partitions": "4",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+}
 
 
 def play_all(stories: tuple[Story, ...], folder: Path) -> list[Line]:

@@ -26,10 +26,10 @@ class Lab:
     cluster: Cluster
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
-    def topic(self, *, replication_factor: int = 3, **configs: str) -> Partition:
-        """A fresh topic of one partition."""
+    def topic(self, *, partition_count: int = 1, replication_factor: int = 3, **configs: str) -> Partition:
+        """The first partition of a fresh topic."""
         name = f"story-{next(self._numbers)}"
-        return self.cluster.create_topic(name, 1, replication_factor=replication_factor, **configs)[0]
+        return self.cluster.create_topic(name, partition_count, replication_factor=replication_factor, **configs)[0]
 
     def roles(self, partition: Partition) -> tuple[int, list[int]]:
         """The leader, and the others that hold the partition."""
@@ -79,11 +79,13 @@ class Lab:
 class Sender:
     """One producer; `send` hands records over, `wait` until all are answered or given up."""
 
-    def __init__(self, lab: Lab, history: History, partition: Partition, **settings: object) -> None:
+    def __init__(
+        self, lab: Lab, history: History, partition: Partition, *, prefix: str = "record-", **settings: object
+    ) -> None:
         base = {"bootstrap.servers": lab.cluster.bootstrap, "linger.ms": 0, "request.timeout.ms": 3_000}
         base |= {"retry.backoff.ms": 20, "retry.backoff.max.ms": 200, "message.timeout.ms": 60_000}
         self._producer = Producer({**base, **CLIENT, **RECONNECT, **settings})
-        self._history, self._partition = history, partition
+        self._history, self._partition, self._prefix = history, partition, prefix
         self._numbers = count()
         self.answered = 0
         self.acked = 0
@@ -91,7 +93,7 @@ class Sender:
 
     def send(self, record_count: int) -> None:
         for _ in range(record_count):
-            value = f"record-{next(self._numbers)}"
+            value = f"{self._prefix}{next(self._numbers)}"
             self._history.invoke("sender", "send", [Send(self._partition, value)], time=time.monotonic())
             topic, number = self._partition
             self._producer.produce(topic, value, partition=number, on_delivery=self._noting(value))

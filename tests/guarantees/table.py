@@ -23,7 +23,8 @@ FOOT = """
 - Acks are lost by a proxy that lets the produce request pass and resets the connection before the answer does.
 - A killed process loses no page cache, so power is lost in the simulator: the same brokers on simulated disks, where
   unsynced bytes vanish. `page-cache` is Kafka's own promise; `fsync` is our default.
-- Readers keep their offsets themselves here; stories of consumer groups (duplicates after a rebalance) come with these.
+- A reader's "read" is the work that was done, "lost" what was never worked on, "duplicated" what was worked on twice.
+  Rows of groups and of transactions count the same; their clients are librdkafka, killed by SIGKILL between two steps.
 - acks=all below `min.insync.replicas` is refused with NOT_ENOUGH_REPLICAS; "refused" rows have fewer acked than sent.
 """
 

@@ -1,4 +1,4 @@
-"""The lab's own judge, and every story of it (slow: `make guarantees` is the same with a page at its end)."""
+"""The lab's own judge, and its stories (most of them slow: `make guarantees` is the same with a page at its end)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from tests.guarantees.table import Line, page
 SAFE = Counts(sent=100, acked=100, read=100, lost=0, duplicated=0)
 LOSING = Counts(sent=100, acked=100, read=90, lost=10, duplicated=0)
 DOUBLING = Counts(sent=100, acked=100, read=100, lost=0, duplicated=5)
+QUICK = ("group-work-first", "chain-transaction-read_committed")
+"""One of a setting that repeats, one of the safest there is; the others are played by `make test-all`."""
 REFUSING = Counts(sent=100, acked=40, read=40, lost=0, duplicated=0)
 
 
@@ -41,8 +43,10 @@ def test_stories_have_names_of_their_own() -> None:
     assert len({story.key for story in STORIES}) == len(STORIES)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("story", STORIES, ids=[story.key for story in STORIES])
+@pytest.mark.parametrize(
+    "story",
+    [pytest.param(story, id=story.key, marks=() if story.key in QUICK else pytest.mark.slow) for story in STORIES],
+)
 def test_each_story_goes_as_its_setting_promises(story: Story, tmp_path: Path) -> None:
     line = play(story, tmp_path)
     assert not line.problem, line.problem
