@@ -81,10 +81,19 @@ $(KAFKA_PEER)/libs/.copied: $(KAFKA_PEER)/pom.xml | need-java
 	@mvn -B -q -f $(KAFKA_PEER)/pom.xml dependency:copy-dependencies -DoutputDirectory=libs
 	@touch $@
 
-.PHONY: install frontend pipelines kafka-peer
+JAVA_CLIENTS := tests/compatibility/java
+$(JAVA_CLIENTS)/libs/.copied: $(JAVA_CLIENTS)/pom.xml | need-java
+	@echo "-- fetching Kafka's Java clients, new and old, and Kafka Streams (130 MB)"
+	@for version in 4.3.1 3.9.1 2.1.0 0.11.0.3; do \
+		mvn -B -q -f $(JAVA_CLIENTS)/pom.xml -Dkafka=$$version dependency:copy-dependencies -DoutputDirectory=libs/$$version; done
+	@mvn -B -q -f $(JAVA_CLIENTS)/pom.xml -Dartifact=kafka-streams dependency:copy-dependencies -DoutputDirectory=libs/streams-4.3.1
+	@touch $@
+
+.PHONY: install frontend pipelines kafka-peer compat-clients
 install: $(VENV)/.base $(DASHBOARD) ## make .venv, install, build the dashboard
 frontend: $(DASHBOARD) ## build the dashboard into web/static/dashboard
 pipelines: $(SPARK_VENV)/.installed pipelines/jars/.copied ## install PySpark and its jars (large; once)
+compat-clients: $(JAVA_CLIENTS)/libs/.copied tests/compatibility/kafkajs/node_modules/.stamp ## fetch the clients of other languages that the matrix plays
 kafka-peer: $(KAFKA_PEER)/libs/.copied ## fetch Apache Kafka's jars: its tools read our files in tests
 
 # -- use ------------------------------------------------------------------------------------------
@@ -98,7 +107,7 @@ pipeline-demo: $(VENV)/.base pipelines ## a Spark job that counts a topic's reco
 
 # -- check ----------------------------------------------------------------------------------------
 
-.PHONY: check fmt test test-all bench crash-images simulate chaos chaos-long guarantees
+.PHONY: check fmt test test-all bench crash-images simulate chaos chaos-long guarantees compat
 check: $(VENV)/.dev frontend/node_modules/.stamp ## lint, types, import walls
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -114,7 +123,7 @@ fmt: $(VENV)/.dev ## format and mend what can be mended
 tests/compatibility/kafkajs/node_modules/.stamp: tests/compatibility/kafkajs/package-lock.json | need-node
 	@cd tests/compatibility/kafkajs && npm ci --no-audit --no-fund --silent && touch node_modules/.stamp
 
-TEST_PARTS := $(VENV)/.dev $(DASHBOARD) tests/compatibility/kafkajs/node_modules/.stamp pipelines kafka-peer
+TEST_PARTS := $(VENV)/.dev $(DASHBOARD) compat-clients pipelines kafka-peer
 
 test: system $(TEST_PARTS) check ## what CI runs: checks, then every test that is not marked slow
 	@$(BIN)/python -m pytest -m "not slow"
@@ -132,11 +141,14 @@ simulate: $(VENV)/.base ## whole clusters in one process, faults and clocks by s
 chaos: $(VENV)/.dev ## real brokers killed, stopped, cut off, wiped under load; the history is checked (minutes)
 	@$(BIN)/python -m tests.chaos $(ARGS)
 
-chaos-long: $(VENV)/.dev ## the full programme: 200 kills and the rest, then fail-over timed (half an hour and more)
+chaos-long: $(VENV)/.dev ## the full programme: 200 kills and the rest, then fail-over timed (half an hour and more; in parts: ARGS="--tally var/chaos.json --seconds 540")
 	@$(BIN)/python -m tests.chaos --long --failover 20 $(ARGS)
 
 guarantees: $(VENV)/.dev ## each story of loss and duplication played with a real kill; writes docs/guarantees.md
 	@$(BIN)/python -m tests.guarantees $(ARGS)
+
+compat: $(VENV)/.dev compat-clients kafka-peer ## every client x every feature against three brokers, as a table; writes docs/compatibility.md (ARGS="--clients java --against kafka")
+	@$(BIN)/python -m tests.compatibility --brokers 3 --write $(ARGS)
 
 bench: $(VENV)/.dev kafka-peer ## Highwater beside Apache Kafka: ratios, a table, a picture (ARGS=--quick: five minutes)
 	@$(BIN)/python -m benchmarks $(ARGS)
@@ -150,5 +162,5 @@ lock: $(BIN)/python ## pin requirements/*.in anew, with hashes and without index
 
 clean: ## remove what was built; data under var/ stays (remove it by hand)
 	@rm -rf $(VENV) $(SPARK_VENV) frontend/node_modules tests/compatibility/kafkajs/node_modules web/static/dashboard \
-		pipelines/jars $(KAFKA_PEER)/libs staticfiles .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+		pipelines/jars $(KAFKA_PEER)/libs $(JAVA_CLIENTS)/libs $(JAVA_CLIENTS)/classes tests/compatibility/go/bin staticfiles .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -76,7 +76,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     data_dir: Path = tmp_path_factory.mktemp("compatibility")
     listeners = {**dict.fromkeys(TENANTS, "PLAINTEXT"), "clients": "SASL_PLAINTEXT", "internal": "SASL_PLAINTEXT"}
     settings = {f"listener.name.{name}.tenant": name for name in TENANTS}
-    settings["group.initial.rebalance.delay.ms"] = "100"
+    settings |= {"group.initial.rebalance.delay.ms": "100", "offsets.retention.check.interval.ms": "500"}
     with BrokerProcess(data_dir / "broker", listeners=listeners, settings=settings) as process:
         yield process
         assert process.stop() == 0
