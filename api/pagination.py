@@ -55,17 +55,35 @@ def page_of(
     return {"data": [show(row) for row in page], "next_page_token": token}
 
 
+def page_of_named(rows: list[dict[str, Any]], *, query: dict[str, Any]) -> dict[str, Any]:
+    """One page of rows that are in no database, in the order of their names."""
+    if "page_token" in query:
+        after = _parsed(query["page_token"], "name", str)
+        rows = [row for row in rows if row["name"] > after]
+    size = query["page_size"]
+    page = sorted(rows, key=lambda row: row["name"])[:size]
+    token = _encoded("name", page[-1]["name"]) if len(rows) > size else None
+    return {"data": page, "next_page_token": token}
+
+
 def _token(key: str, row: Model) -> str:
-    return base64.urlsafe_b64encode(json.dumps([key, getattr(row, key)]).encode()).decode().rstrip("=")
+    return _encoded(key, getattr(row, key))
+
+
+def _encoded(key: str, value: str | int) -> str:
+    return base64.urlsafe_b64encode(json.dumps([key, value]).encode()).decode().rstrip("=")
 
 
 def _read_token(token: str, model: type[Model], key: str) -> str | int:
+    return _parsed(token, key, int if isinstance(model._meta.get_field(key), IntegerField) else str)
+
+
+def _parsed(token: str, key: str, wanted: type[int] | type[str]) -> Any:
     """Tokens come from outside: one that we did not make for this list is the caller's mistake."""
     try:
         named, value = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
     except (binascii.Error, ValueError, TypeError):
         named, value = None, None
-    wanted = int if isinstance(model._meta.get_field(key), IntegerField) else str
     if named != key or type(value) is not wanted or "\0" in str(value):
         raise ProblemError(problems.invalid_fields({"page_token": "This is not a token of this list"}))
     return value

@@ -9,6 +9,16 @@ import api.schema  # noqa: F401  (tells drf-spectacular how callers sign in)
 from api.api_keys import ApiKeysView, ApiKeyView
 from api.audit import AuditView
 from api.cluster import ClusterBrokerView, ClusterElectionsView, ClusterPlanView, ClusterStateView
+from api.groups import (
+    GroupDetailView,
+    GroupExportView,
+    GroupLagView,
+    GroupOffsetsView,
+    GroupResetView,
+    GroupsView,
+    GroupTimelineView,
+    TopicGroupsView,
+)
 from api.members import MembersView, MemberView
 from api.partitions import PartitionsView
 from api.projects import ProjectsView
@@ -25,6 +35,15 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("topics", TopicsView.as_view()),
     path("topics/<str:name>", TopicView.as_view()),
     path("topics/<str:name>/partitions", PartitionsView.as_view()),
+    path("topics/<str:name>/groups", TopicGroupsView.as_view()),
+    path("groups", GroupsView.as_view()),
+    # A group's name may hold slashes: what comes after it is looked for first.
+    path("groups/<path:name>:reset-offsets", GroupResetView.as_view()),
+    path("groups/<path:name>/timeline", GroupTimelineView.as_view()),
+    path("groups/<path:name>/lag", GroupLagView.as_view()),
+    path("groups/<path:name>/offsets", GroupOffsetsView.as_view()),
+    path("groups/<path:name>/offsets.csv", GroupExportView.as_view()),
+    path("groups/<path:name>", GroupDetailView.as_view()),
     path("api-keys", ApiKeysView.as_view()),
     path("api-keys/<str:key_id>", ApiKeyView.as_view()),
     path("audit", AuditView.as_view()),

@@ -180,6 +180,7 @@ SPECTACULAR_SETTINGS = {
         "ApiKeyStatus": "api.api_keys.STATUSES",
         "BrokerStatus": "api.cluster.STATUSES",
         "Trouble": "api.cluster.TROUBLES",
+        "GroupStatus": "api.group_schema.STATUSES",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
 
 from control_plane.accounts.models import User
@@ -14,50 +11,12 @@ from control_plane.engine.cluster import PartitionName
 from control_plane.live.service import live
 from control_plane.live.snapshot import Snapshot
 from tests.api.rest import Rest, problem, wrong_fields
+from tests.api.telling import Stream
 from tests.control_plane.memory_cluster import MemoryCluster
 from tests.control_plane.memory_engine import MemoryEngine
 from tests.control_plane.world import House
 
 ORDERS = PartitionName("demo", "orders", 0)
-
-
-class Stream:
-    """What the brokers tell, and when it is heard."""
-
-    def __init__(self) -> None:
-        self.now_s = 1000.0
-        self.snapshot = Snapshot(clock=lambda: self.now_s)
-
-    def tell(self, kind: str, row: dict[str, Any], **key: Any) -> None:
-        subject = {"v": 1, "broker": 1, "broker_epoch": 1, "kind": kind, "tenant": "", "name": "", "partition": -1}
-        self.snapshot.apply(json.dumps({**subject, **key}).encode(), json.dumps(row).encode())
-
-    def cluster(self, *brokers: int, fenced: tuple[int, ...] = (), controller: int = 1) -> None:
-        members = [
-            {
-                "broker": broker,
-                "broker_epoch": 1,
-                "host": f"host-{broker}",
-                "rack": "",
-                "is_fenced": broker in fenced,
-                "is_shutting_down": False,
-            }
-            for broker in brokers
-        ]
-        row = {"at_ms": 1, "metadata_offset": 40, "controller": controller, "controller_epoch": 3, "voters": [1, 2, 3]}
-        self.tell("cluster", {**row, "brokers": members, "unclean_election_count": 2})
-
-    def broker(self, broker: int, **more: Any) -> None:
-        counts = {"connection_count": 4, "partition_count": 7, "bytes_in": 2**60, "bytes_out": 5, "loop_lag_ms": 1}
-        self.tell("broker", {"at_ms": 1, "started_ms": 1, **counts, **more}, broker=broker)
-
-    def partition(self, name: str = "orders", partition: int = 0, tenant: str = "demo", **more: Any) -> None:
-        row = {
-            "at_ms": 1, "topic_id": "t", "leader": 1, "leader_epoch": 3, "isr": [1, 2, 3], "log_start_offset": 0,
-            "replicas": [{"broker": broker, "log_end_offset": 100} for broker in (1, 2, 3)], "high_watermark": 100,
-            "last_stable_offset": 100, "log_end_offset": 100, "size_bytes": 1000, "last_append_ms": 1, "min_insync": 2,
-        }  # fmt: skip
-        self.tell("partition", {**row, **more}, tenant=tenant, name=name, partition=partition)
 
 
 @pytest.fixture

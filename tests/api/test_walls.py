@@ -12,9 +12,12 @@ import pytest
 from django.urls import URLPattern
 
 from api.urls import urlpatterns
+from control_plane.engine.factory import get_engine
+from control_plane.engine.groups import GroupName
 from control_plane.keys.actions import create_key
 from control_plane.tenants.actions import create_project
 from tests.api.rest import Rest, problem
+from tests.control_plane.memory_engine import MemoryEngine
 from tests.control_plane.world import House
 
 WRITES: dict[tuple[str, str], tuple[Any, str]] = {
@@ -26,11 +29,22 @@ WRITES: dict[tuple[str, str], tuple[Any, str]] = {
     ("POST", "topics"): ({"name": "mine"}, "developer"),
     ("PATCH", "topics/<str:name>"): ({"partitions": 2}, "developer"),
     ("DELETE", "topics/<str:name>"): (None, "developer"),
+    ("POST", "groups/<path:name>:reset-offsets"): ({"to": "earliest"}, "developer"),
+    ("DELETE", "groups/<path:name>/offsets"): (None, "developer"),
+    ("DELETE", "groups/<path:name>"): (None, "developer"),
     ("POST", "api-keys"): ({"name": "mine"}, "developer"),
     ("DELETE", "api-keys/<str:key_id>"): (None, "developer"),
 }
-READS_OF_ONE = [("GET", "topics/<str:name>"), ("GET", "topics/<str:name>/partitions")]
-LISTS = ["tenant", "members", "projects", "topics", "api-keys", "audit"]
+READS_OF_ONE = [
+    ("GET", "topics/<str:name>"),
+    ("GET", "topics/<str:name>/partitions"),
+    ("GET", "topics/<str:name>/groups"),
+    ("GET", "groups/<path:name>"),
+    ("GET", "groups/<path:name>/timeline"),
+    ("GET", "groups/<path:name>/lag"),
+    ("GET", "groups/<path:name>/offsets.csv"),
+]
+LISTS = ["tenant", "members", "projects", "topics", "groups", "api-keys", "audit"]
 FOR_PEOPLE = ("members", "api-keys")  # an API key may not change these
 OPEN_TO_ALL = {"session", "schema", "docs"}
 FOR_OPERATORS = {
@@ -54,13 +68,14 @@ class Goods:
     def path(self, route: str) -> str:
         parts = (
             ("<str:name>", self.name),
+            ("<path:name>", self.name),
             ("<str:key_id>", self.key_id),
             ("<int:member_id>", str(self.member_id)),
             ("<int:broker>", "1"),
         )
         for parameter, value in parts:
             route = route.replace(parameter, value)
-        return f"/{route}"
+        return f"/{route}?topic={self.name}" if route.endswith("/offsets") else f"/{route}"
 
 
 ABSENT = Goods(name="no-such-thing", key_id="HWNOSUCHTHING", member_id=999_999)
@@ -70,6 +85,9 @@ def goods_of(house: House) -> Goods:
     name = f"secret-of-{house.tenant.id}"
     Rest.of_user(house.owner).post("/topics", {"name": name})
     create_project(actor="owner", tenant=house.tenant, name=name)
+    engine = get_engine()
+    assert isinstance(engine, MemoryEngine)
+    engine.groups.offsets[GroupName(house.tenant.id, name)] = {(name, 0): 5}
     key, _ = create_key(actor="owner", tenant=house.tenant, name=name)
     return Goods(name, key.id, house.tenant.memberships.get(user=house.viewer).pk)
 

@@ -22,6 +22,7 @@ from control_plane.engine.interface import (
     TopicView,
 )
 from tests.control_plane.memory_cluster import MemoryCluster
+from tests.control_plane.memory_groups import MemoryGroups
 
 KNOWN_CONFIGS = {"retention.ms", "cleanup.policy", "segment.bytes", "max.message.bytes", "min.insync.replicas"}
 
@@ -37,6 +38,7 @@ class MemoryEngine:
     shown: dict[int, dict[TopicName, int]] = field(default_factory=lambda: {1: {}, 2: {}})
     lagging: set[int] = field(default_factory=set)
     cluster: MemoryCluster = field(default_factory=MemoryCluster)
+    groups: MemoryGroups = field(default_factory=MemoryGroups)
 
     def create_topic(self, name: TopicName, spec: TopicSpec, *, timeout_s: float) -> bool:
         self._answer(timeout_s)

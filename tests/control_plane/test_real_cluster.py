@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from django.conf import settings as django_settings
 
-from broker_engine.client import Client, ClientConfig, PlainCredentials
+from broker_engine.client import Client, ClientConfig, PlainCredentials, Producer
 from control_plane.cluster.queries import Status, view_of
 from control_plane.engine.cluster import PartitionName
+from control_plane.engine.groups import GroupName
 from control_plane.engine.highwater import HighwaterEngine
 from control_plane.engine.interface import TopicName, TopicSpec
 from control_plane.live.snapshot import Snapshot
@@ -167,3 +168,40 @@ def test_the_tail_sees_every_broker_and_one_that_dies(cluster: ClusterProcess, e
         cluster[first.leader].start()
         wait_for("it is back", lambda: statuses(snapshot) == all_up, timeout_s=60)
         wait_for("in sync", lambda: snapshot.topic("acme", "watched")[0].osr == (), timeout_s=60)
+
+
+async def _produce(config: ClientConfig, topic: str, partitions: int, timestamp_ms: int) -> None:
+    async with Client(config) as client, Producer(client) as producer:
+        for partition in range(partitions):
+            await producer.send(topic, b"unread", partition=partition, timestamp_ms=timestamp_ms)
+
+
+def test_lag_in_seconds_is_known_wherever_the_record_is(cluster: ClusterProcess, engine: HighwaterEngine) -> None:
+    """One copy of each partition, on three brokers: the coordinator has to ask two of them."""
+    sasl = PlainCredentials("control-plane", cluster.secret_file.read_text().strip())
+    config = ClientConfig(bootstrap=addresses(cluster), sasl=sasl)
+    topic, group = create(engine, "lagging", factor=1), GroupName("acme", "readers")
+    leaders = {view.leader for view in engine.describe_partitions(topic, timeout_s=TIMEOUT_S) or []}
+    assert leaders == {1, 2, 3}
+    asyncio.run(_produce(config, "acme/lagging", 3, 5_000))
+    engine.groups.commit(group, {("lagging", index): 0 for index in range(3)}, timeout_s=TIMEOUT_S)
+    with Tailing(lambda: Client(config)) as snapshot:
+
+        def unread() -> list[int]:
+            page = snapshot.group("acme", "readers")
+            return [] if page is None else [told.unread_ms for told in page.offsets.values()]
+
+        wait_for("each record's own time", lambda: unread() == [5_000] * 3, timeout_s=30)
+        page = snapshot.group("acme", "readers")
+        assert page is not None
+        view = engine.groups.describe(group, timeout_s=TIMEOUT_S)
+        assert view is not None
+        assert page.told.coordinator == view.coordinator
+        before = page.told.coordinator
+        cluster[before].kill()
+
+        def is_with_another() -> bool:
+            later = snapshot.group("acme", "readers")
+            return later is not None and later.told.coordinator != before
+
+        wait_for("another broker coordinates it", is_with_another, timeout_s=40)

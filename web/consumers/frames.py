@@ -73,6 +73,22 @@ class Watch:
     topic: str
 
 
+@dataclass(frozen=True, slots=True)
+class WatchGroup:
+    id: ClientId
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class WatchGroups:
+    """All of the tenant's."""
+
+    id: ClientId
+
+
+AnyWatch = Watch | WatchGroup | WatchGroups
+
+
 def parse_frame(text: str) -> Frame:
     try:
         cursor = JsonCursor(text)
@@ -122,8 +138,16 @@ def parse_unsubscribe(frame: Frame) -> str:
     return _text(frame, "sub")
 
 
-def parse_watch(frame: Frame) -> Watch:
-    _only(frame, "id", "topic")
+def parse_watch(frame: Frame) -> AnyWatch:
+    _only(frame, "id", "topic", "group", "groups")
+    if sum(name in frame for name in ("topic", "group", "groups")) != 1:
+        raise FrameError("watch takes one of topic, group and groups")
+    if "group" in frame:
+        return WatchGroup(client_id(frame), _text(frame, "group"))
+    if "groups" in frame:
+        if frame["groups"] is not True:
+            raise FrameError("groups must be true")
+        return WatchGroups(client_id(frame))
     return Watch(client_id(frame), _text(frame, "topic"))
 
 

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any
 
 from web.consumers import frames
-from web.consumers.frames import FRAME_BYTES_MAX, ClientId, Frame, FrameError, NotAFrame, Subscribe, Watch
+from web.consumers.frames import FRAME_BYTES_MAX, AnyWatch, ClientId, Frame, FrameError, NotAFrame, Subscribe
 
 SUBSCRIPTIONS_MAX = 32
 HEARTBEAT_MS = 20_000
@@ -57,10 +57,10 @@ class StartReading:
 
 @dataclass(frozen=True, slots=True)
 class StartWatching:
-    """Answered by `on_subscribed` and `on_partitions`, or `on_failure`."""
+    """Answered by `on_subscribed` and `on_partitions`, `on_group` or `on_groups`, or `on_failure`."""
 
     sub: str
-    request: Watch
+    request: AnyWatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +255,13 @@ class Session:
     def on_partitions(self, sub: str, topic: str, rows: Sequence[Frame]) -> list[Effect]:
         frame: Frame = {"type": "partitions", "sub": sub, "topic": topic, "data": list(rows)}
         return [Send(frame)] if sub in self._subscriptions else []
+
+    def on_group(self, sub: str, group: str, page: Frame) -> list[Effect]:
+        frame: Frame = {"type": "group", "sub": sub, "group": group, "data": page}
+        return [Send(frame)] if sub in self._subscriptions else []
+
+    def on_groups(self, sub: str, rows: Sequence[Frame]) -> list[Effect]:
+        return [Send({"type": "groups", "sub": sub, "data": list(rows)})] if sub in self._subscriptions else []
 
     def on_failure(self, sub: str, code: str, message: str, *, retryable: bool) -> list[Effect]:
         """The subscription is over; the socket and its other subscriptions go on."""

@@ -1,8 +1,7 @@
-"""The work behind a subscription and a watch: runs as a task of its socket, turns errors into error frames."""
+"""The work behind a subscription: runs as a task of its socket, turns errors into error frames."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -11,9 +10,7 @@ from api.gateway import runtime
 from api.gateway.engine_problems import problem_of_engine_error
 from api.gateway.pool import PoolFull
 from broker_engine.client import KafkaError
-from control_plane.live.service import live
-from control_plane.live.states import PartitionState
-from web.consumers.frames import Frame, Subscribe, Watch
+from web.consumers.frames import Frame, Subscribe
 from web.consumers.protocol import Credit
 from web.consumers.reader import Reader
 
@@ -21,9 +18,6 @@ if TYPE_CHECKING:
     from web.consumers.socket import GatewaySocket
 
 log = logging.getLogger(__name__)
-
-FIRST_ROWS_WITHIN_S = 3.0
-ROWS_AT_MOST_EVERY_S = 0.25
 
 
 class SubscriptionPort:
@@ -70,34 +64,3 @@ async def _fail(socket: GatewaySocket, sub: str, topic: str, error: KafkaError |
         problem = problem_of_engine_error(error, topic)
         code, message, is_retryable = problem.slug.replace("-", "_"), problem.detail, problem.status == 503
     await socket.perform(socket.session.on_failure(sub, code, message, retryable=is_retryable))
-
-
-async def serve_watch(socket: GatewaySocket, sub: str, request: Watch) -> None:
-    """The topic's rows now, and again at each change. A topic of another tenant is simply not there."""
-    assert socket.caller is not None, "only an open session watches"
-    tenant = str(socket.caller.tenant.pk)
-    with live.watching(tenant, request.topic) as changed:
-        if not await _first_rows(tenant, request.topic, changed):
-            text = f"nothing is known of a topic {request.topic!r}"
-            await socket.perform(socket.session.on_failure(sub, "not_found", text, retryable=not live.is_connected))
-            return
-        await socket.perform(socket.session.on_subscribed(sub, {}, {}))
-        while True:
-            changed.clear()
-            rows = live.snapshot.topic(tenant, request.topic)
-            data = [row.as_json() for row in rows]
-            await socket.perform(socket.session.on_partitions(sub, request.topic, data))
-            await asyncio.sleep(ROWS_AT_MOST_EVERY_S)
-            await changed.wait()
-
-
-async def _first_rows(tenant: str, topic: str, changed: asyncio.Event) -> tuple[PartitionState, ...]:
-    """A topic made a moment ago is told of within a second."""
-    try:
-        async with asyncio.timeout(FIRST_ROWS_WITHIN_S):
-            while not (rows := live.snapshot.topic(tenant, topic)):
-                await changed.wait()
-                changed.clear()
-            return rows
-    except TimeoutError:
-        return ()

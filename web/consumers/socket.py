@@ -35,7 +35,8 @@ from web.consumers.protocol import (
     StartWatching,
     Stop,
 )
-from web.consumers.serving import serve_subscription, serve_watch
+from web.consumers.serving import serve_subscription
+from web.consumers.watching import serve_any_watch
 from web.draining import open_sockets
 
 SUBPROTOCOL = "highwater.v1.json"
@@ -105,7 +106,7 @@ class GatewaySocket(AsyncWebsocketConsumer):
                 self._credit_added[sub] = asyncio.Event()
                 self._spawn(sub, serve_subscription(self, sub, request))
             case StartWatching(sub, request):
-                self._spawn(sub, serve_watch(self, sub, request))
+                self._spawn(sub, serve_any_watch(self, sub, request))
             case Stop(sub):
                 self._end(sub)
             case CreditAdded(sub):

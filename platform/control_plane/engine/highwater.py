@@ -19,6 +19,7 @@ from broker_engine.client import Admin, Client, ClientConfig, ErrorCode, KafkaEr
 from broker_engine.client.credentials import ScramMechanism, ScramVerifier
 from control_plane.engine.bridge import bridge
 from control_plane.engine.highwater_cluster import THROTTLED_REPLICAS, HighwaterCluster
+from control_plane.engine.highwater_groups import HighwaterGroups
 from control_plane.engine.interface import (
     Credential,
     CredentialView,
@@ -60,6 +61,10 @@ class HighwaterEngine:
     @property
     def cluster(self) -> HighwaterCluster:
         return HighwaterCluster(self._run)
+
+    @property
+    def groups(self) -> HighwaterGroups:
+        return HighwaterGroups(self._run)
 
     def create_topic(self, name: TopicName, spec: TopicSpec, *, timeout_s: float) -> bool:
         async def create(admin: Admin) -> bool:

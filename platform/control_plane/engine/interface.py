@@ -13,6 +13,7 @@ from typing import Protocol
 from uuid import UUID
 
 from control_plane.engine.cluster import ClusterEngine
+from control_plane.engine.groups import GroupsEngine
 
 
 class EngineError(Exception):
@@ -109,6 +110,9 @@ class Engine(Protocol):
 
     @property
     def cluster(self) -> ClusterEngine: ...
+
+    @property
+    def groups(self) -> GroupsEngine: ...
 
     def create_topic(self, name: TopicName, spec: TopicSpec, *, timeout_s: float) -> bool:
         """Whether the topic was made now. One that is there already is no error: the caller compares and mends."""

@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from control_plane.live.group_book import GroupBook, GroupPage
+from control_plane.live.group_states import Place, ReadersTold
 from control_plane.live.states import (
     BrokerState,
     ClusterState,
@@ -44,6 +46,7 @@ class Snapshot:
         self._tenants: dict[str, dict[int, TenantTotals]] = {}
         self._brokers: dict[int, BrokerState] = {}
         self._cluster: ClusterState | None = None
+        self._groups = GroupBook()
         self._listeners: list[Listener] = []
 
     # -- readers, from any thread
@@ -83,6 +86,20 @@ class Snapshot:
         with self._lock:
             return self._cluster
 
+    def groups(self, tenant: str) -> list[GroupPage]:
+        """In the order of their names."""
+        with self._lock:
+            return self._groups.pages(tenant, self._clock())
+
+    def group(self, tenant: str, name: str) -> GroupPage | None:
+        with self._lock:
+            return self._groups.page(tenant, name, self._clock())
+
+    def readers(self, tenant: str) -> dict[Place, ReadersTold]:
+        """Who fetches from the tenant's partitions, and from where."""
+        with self._lock:
+            return self._groups.readers(tenant, self._clock())
+
     # -- the one writer
 
     def add_listener(self, listener: Listener) -> None:
@@ -98,6 +115,9 @@ class Snapshot:
             "tenant": self._fold_tenant,
             "broker": self._fold_broker,
             "cluster": self._fold_cluster,
+            "group": self._fold_group,
+            "group_offset": self._fold_offset,
+            "readers": self._fold_readers,
         }
         fold = folds.get(str(subject["kind"]))
         if fold is None:
@@ -106,6 +126,27 @@ class Snapshot:
             fold(subject, row)
         except (KeyError, TypeError, ValueError) as error:
             raise BadTelemetry(f"{subject}: {error!r}") from error
+
+    def sample_groups(self, now_ms: int) -> None:
+        """Now and then: the histories of groups get a point."""
+        with self._lock:
+            self._groups.sample(now_ms, self._clock(), self._end_of)
+
+    def _end_of(self, tenant: str, place: Place) -> int | None:
+        state = self._topics.get((tenant, place[0]), {}).get(place[1])
+        return None if state is None or state.high_watermark < 0 else state.high_watermark
+
+    def _fold_group(self, subject: Subject, row: Subject) -> None:
+        with self._lock:
+            self._groups.fold_group(subject, row, self._clock())
+
+    def _fold_offset(self, subject: Subject, row: Subject) -> None:
+        with self._lock:
+            self._groups.fold_offset(subject, row, self._clock())
+
+    def _fold_readers(self, subject: Subject, row: Subject) -> None:
+        with self._lock:
+            self._groups.fold_readers(subject, row, self._clock())
 
     def _fold_partition(self, subject: Subject, row: Subject) -> None:
         topic = (str(subject["tenant"]), str(subject["name"]))

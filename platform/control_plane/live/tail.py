@@ -89,3 +89,4 @@ class TelemetryTail:
                 self._snapshot.apply(record.key, record.value)
             except BadTelemetry as error:
                 log.warning("skipped a telemetry record at offset %d: %s", record.offset, error)
+        self._snapshot.sample_groups(int(time.time() * 1000))
