@@ -1,6 +1,7 @@
 // The REST contract over the mock cluster, as far as the pages use it.
 import type { Verdict } from "../src/api/types.ts";
 import type { MockCluster } from "./mock-cluster.ts";
+import { groups } from "./mock-groups.ts";
 
 export interface Answer {
   status: number;
@@ -33,6 +34,8 @@ export function routes(cluster: MockCluster, method: string, url: URL, body: Bod
   if (resource === "tenant") return { status: 200, body: tenant(cluster) };
   if (resource === "api-keys") return keys(cluster, method, name, body);
   if (resource === "cluster") return operations(cluster, method, name, url, body);
+  if (resource === "groups") return groups(cluster, name);
+  if (resource === "topics" && part === "groups") return groups(cluster, undefined);
   if (resource === "topics") return topics(cluster, method, name, part, url, body);
   return problem(404, "No such resource.");
 }

@@ -13,6 +13,7 @@ import "./features/topics/topics.css";
 import "./features/topic/topic.css";
 import "./features/topic/tail.css";
 import "./features/keys/keys.css";
+import "./features/groups/groups.css";
 import "./features/cluster/cluster.css";
 
 const isWorthRetrying = (failures: number, error: unknown): boolean =>

@@ -232,3 +232,121 @@ export interface MovePlan {
   size_bytes: Int64Text;
   moves: PlannedMove[];
 }
+
+export type GroupStatus = "ok" | "unknown" | "warn" | "stall" | "rewind" | "stop";
+export type Trend = "steady" | "growing" | "shrinking";
+
+export interface Group {
+  name: string;
+  state: string;
+  protocol: string;
+  status: GroupStatus;
+  /** The status of its worst partition, in words. */
+  words: string;
+  worst: { topic: string; partition: number } | null;
+  member_count: number | null;
+  topics: string[];
+  partition_count: number;
+  lag: Int64Text | null;
+  lag_seconds: number | null;
+  trend: Trend;
+  eta_seconds: number | null;
+  last_commit_ms: number | null;
+  coordinator: number;
+  offsets_partition: number | null;
+  generation: number | null;
+  lag_points: number[];
+}
+
+export interface GroupMember {
+  id: string;
+  client_id: string;
+  host: string;
+  instance_id: string | null;
+  partitions: { topic: string; partitions: number[] }[];
+}
+
+export type PositionDoubt = "no_owner" | "not_seen" | "ambiguous";
+
+export interface GroupPartition {
+  topic: string;
+  partition: number;
+  status: GroupStatus;
+  words: string;
+  owner: string | null;
+  committed: Int64Text | null;
+  commit_ms: number | null;
+  metadata: string | null;
+  commit_rate: number | null;
+  position: Int64Text | null;
+  position_doubt: PositionDoubt | null;
+  repeat_count: Int64Text | null;
+  log_start_offset: Int64Text | null;
+  high_watermark: Int64Text | null;
+  last_stable_offset: Int64Text | null;
+  lag: Int64Text | null;
+  lag_seconds: number | null;
+  trend: Trend;
+  eta_seconds: number | null;
+  lag_points: number[];
+}
+
+export interface RebalanceEvent {
+  at_ms: number;
+  kind: string;
+  member: string | null;
+  client_id: string | null;
+  generation: number;
+  duration_ms: number | null;
+  moved_count: number | null;
+}
+
+export interface LagPoint {
+  at_ms: number;
+  records: number;
+  seconds: number | null;
+}
+
+export interface GroupPage extends Group {
+  protocol_type: string;
+  assignor: string | null;
+  leader: string | null;
+  state_since_ms: number | null;
+  members: GroupMember[];
+  partitions: GroupPartition[];
+  events: RebalanceEvent[];
+  lag_history: LagPoint[];
+}
+
+export type ResetTo = "earliest" | "latest" | "current" | "timestamp" | "duration" | "offset" | "shift" | "file";
+
+export interface ResetWish {
+  to: ResetTo;
+  topics?: { topic: string; partitions?: number[] }[];
+  timestamp_ms?: number;
+  duration_ms?: number;
+  offset?: Int64Text;
+  shift?: number;
+  csv?: string;
+}
+
+export interface ResetStep {
+  topic: string;
+  partition: number;
+  before: Int64Text | null;
+  after: Int64Text;
+  log_start_offset: Int64Text;
+  high_watermark: Int64Text;
+  skipped_count: Int64Text;
+  replayed_count: Int64Text;
+  preview: string | null;
+}
+
+export interface ResetPlan {
+  is_done: boolean;
+  member_count: number;
+  skipped_count: Int64Text;
+  replayed_count: Int64Text;
+  cli: string;
+  steps: ResetStep[];
+}

@@ -4,6 +4,8 @@ import { useSession } from "../api/session";
 import { Link, navigate, usePath } from "../components/router";
 import { Toasts } from "../components/toast";
 import { ClusterPage } from "../features/cluster/cluster-page";
+import { GroupPage } from "../features/groups/group-page";
+import { GroupsPage } from "../features/groups/groups-page";
 import { KeysPage } from "../features/keys/keys-page";
 import { SignInPage } from "../features/session/sign-in-page";
 import { TopicPage, type TopicTab } from "../features/topic/topic-page";
@@ -28,7 +30,8 @@ export function App() {
   );
 }
 
-const TOPIC_ROUTE = /^\/topics\/([^/]+)(?:\/(messages|partitions|config))?\/?$/;
+const GROUP_ROUTE = /^\/groups\/([^/]+)\/?$/;
+const TOPIC_ROUTE = /^\/topics\/([^/]+)(?:\/(messages|partitions|groups|config))?\/?$/;
 
 function CurrentPage({ isOperator }: { isOperator: boolean }) {
   const path = usePath();
@@ -38,6 +41,9 @@ function CurrentPage({ isOperator }: { isOperator: boolean }) {
   if (path === "/" || path === "/topics" || path === "/topics/") return <TopicsPage />;
   if (path === "/keys") return <KeysPage />;
   if (path === "/cluster" && isOperator) return <ClusterPage />;
+  if (path === "/groups" || path === "/groups/") return <GroupsPage />;
+  const group = GROUP_ROUTE.exec(path);
+  if (group?.[1]) return <GroupPage key={group[1]} name={decodeURIComponent(group[1])} />;
   const topic = TOPIC_ROUTE.exec(path);
   if (!topic?.[1]) return <NotFound />;
   const name = decodeURIComponent(topic[1]);

@@ -10,6 +10,7 @@ import {
   BookIcon,
   ChevronIcon,
   ClusterIcon,
+  GroupsIcon,
   KeyIcon,
   MoonIcon,
   SunIcon,
@@ -24,6 +25,7 @@ import { type Theme, useTheme } from "./theme";
 
 const PAGES: { href: string; label: string; Icon: () => ReactNode; isForOperators?: boolean }[] = [
   { href: "/topics", label: "Topics", Icon: TopicsIcon },
+  { href: "/groups", label: "Groups", Icon: GroupsIcon },
   { href: "/keys", label: "API keys", Icon: KeyIcon },
   { href: "/cluster", label: "Cluster", Icon: ClusterIcon, isForOperators: true },
 ];

@@ -13,6 +13,9 @@ const icon = (children: ReactNode) =>
 export const TopicsIcon = icon(<path d="M3 5h14M3 10h14M3 15h9" />);
 export const KeyIcon = icon(<path d="M12.5 3.5a4 4 0 1 0 0 8 4 4 0 0 0 0-8ZM9.5 10.5l-6 6M5 15l2 2" />);
 export const ClusterIcon = icon(<path d="M3 4h14v5H3zM3 11h14v5H3zM6 6.5h.2M6 13.5h.2M10 6.5h4M10 13.5h4" />);
+export const GroupsIcon = icon(
+  <path d="M7.5 4.5a2.5 2.5 0 1 0 0 5 2.5 2.5 0 0 0 0-5ZM3 16a4.5 4.5 0 0 1 9 0M13 5.2a2.2 2.2 0 0 1 0 4.1M14.3 12a4.2 4.2 0 0 1 2.9 4" />,
+);
 export const PlusIcon = icon(<path d="M10 4v12M4 10h12" />);
 export const CloseIcon = icon(<path d="m5 5 10 10M15 5 5 15" />);
 export const CheckIcon = icon(<path d="m4 10.5 4 4 8-9" />);

@@ -1,7 +1,7 @@
 // The live connection for the page: carries out what core.ts decides, with a real socket and real timers.
 import { ApiError, request } from "../http";
 import { type Effect, LiveCore, type LiveEvent, type Phase, type TailRequest } from "./core";
-import type { Credit, ServerFrame } from "./frames";
+import type { Credit, ServerFrame, WatchTarget } from "./frames";
 
 type Listener = (event: LiveEvent) => void;
 
@@ -45,10 +45,10 @@ export class LiveClient {
     };
   }
 
-  /** Live partition rows of one topic. Returns the way out. */
-  watch(topic: string, listener: Listener): () => void {
+  /** Live rows of one topic's partitions, of one group, or of all groups. Returns the way out. */
+  watch(target: WatchTarget, listener: Listener): () => void {
     const id = this.register("w", listener);
-    this.carryOut(this.core.addWatch(id, topic));
+    this.carryOut(this.core.addWatch(id, target));
     return () => this.unregister(id);
   }
 

@@ -34,7 +34,7 @@ function liveTail(): LiveCore {
 describe("the way in", () => {
   it("asks for a ticket, opens, greets with it, and subscribes only when welcomed", () => {
     const core = new LiveCore(() => 1);
-    core.addWatch("w1", "orders");
+    core.addWatch("w1", { topic: "orders" });
     expect(core.start()).toEqual([{ do: "ask-ticket" }]);
     expect(core.onTicket("abc")).toEqual([{ do: "open", ticket: "abc" }]);
     expect(sent(core.onOpen())).toEqual([{ type: "hello", token: "abc", client: "dashboard" }]);
@@ -156,7 +156,7 @@ describe("subscriptions", () => {
   it("unsubscribes from an answer that comes after the page has left", () => {
     const core = new LiveCore(() => 1);
     connect(core);
-    core.addWatch("w1", "orders");
+    core.addWatch("w1", { topic: "orders" });
     core.remove("w1");
     expect(sent(core.onFrame({ type: "subscribed", id: "w1", sub: "3" }))).toEqual([{ type: "unsubscribe", sub: "3" }]);
   });
@@ -169,5 +169,21 @@ describe("subscriptions", () => {
     core.onFrame({ type: "subscribed", id: "t1", sub: "8" });
     const final = core.onFrame({ type: "error", code: 29, message: "denied", sub: "8" });
     expect(final).toEqual([{ do: "tell", id: "t1", event: { kind: "failed", message: "denied", willRetry: false } }]);
+  });
+});
+
+describe("a watch of groups", () => {
+  it("asks for one group or for all, and tells each of its own", () => {
+    const core = new LiveCore(() => 1);
+    connect(core);
+    expect(sent(core.addWatch("g1", { group: "readers" }))).toEqual([{ type: "watch", id: "g1", group: "readers" }]);
+    expect(sent(core.addWatch("g2", { groups: true }))).toEqual([{ type: "watch", id: "g2", groups: true }]);
+    core.onFrame({ type: "subscribed", id: "g1", sub: "1" });
+    core.onFrame({ type: "subscribed", id: "g2", sub: "2" });
+    expect(told(core.onFrame({ type: "groups", sub: "2", data: [] }))).toEqual([{ kind: "groups", rows: [] }]);
+    const page = { name: "readers" } as never;
+    expect(told(core.onFrame({ type: "group", sub: "1", group: "readers", data: page }))).toEqual([
+      { kind: "group", page },
+    ]);
   });
 });

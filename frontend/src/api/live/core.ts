@@ -1,7 +1,7 @@
 // The live connection as a pure state machine: events in, effects out. No socket, timer, clock or randomness in here;
 // client.ts carries the effects out. After a reconnect every tail goes on at the offset after the last one it got.
-import type { LogRecord, PartitionRow } from "../types";
-import type { ClientFrame, Credit, Offsets, ServerFrame, Start } from "./frames";
+import type { Group, GroupPage, LogRecord, PartitionRow } from "../types";
+import type { ClientFrame, Credit, Offsets, ServerFrame, Start, WatchTarget } from "./frames";
 import { type Gap, TailPosition } from "./position";
 
 export type Phase = "idle" | "asking" | "opening" | "greeting" | "live" | "waiting" | "stopped";
@@ -30,6 +30,8 @@ export type LiveEvent =
   | { kind: "records"; records: LogRecord[]; gaps: Gap[]; remaining: Partial<Credit> }
   | { kind: "caught-up" }
   | { kind: "partitions"; rows: PartitionRow[] }
+  | { kind: "group"; page: GroupPage }
+  | { kind: "groups"; rows: Group[] }
   | { kind: "interrupted" }
   | { kind: "failed"; message: string; willRetry: boolean };
 
@@ -49,7 +51,7 @@ interface Tail {
 
 interface Watch {
   kind: "watch";
-  topic: string;
+  target: WatchTarget;
   sub: string | null;
 }
 
@@ -63,6 +65,9 @@ const CLOSE_DRAINING = 4503;
 const RETRYABLE_CLOSES = [4401, 4408, 4429];
 const isFinalClose = (code: number): boolean => code >= 4400 && code < 4500 && !RETRYABLE_CLOSES.includes(code);
 const isOutOfRange = (code: string | number): boolean => /out_of_range/i.test(String(code));
+
+const watchesTopic = (subscription: Subscription, topic: string): boolean =>
+  subscription.kind === "watch" && "topic" in subscription.target && subscription.target.topic === topic;
 
 export class LiveCore {
   phase: Phase = "idle";
@@ -125,6 +130,10 @@ export class LiveCore {
         return this.tellSub(frame.sub, { kind: "caught-up" });
       case "partitions":
         return this.onPartitions(frame.sub, frame.topic, frame.data);
+      case "group":
+        return this.tellSub(frame.sub, { kind: "group", page: frame.data });
+      case "groups":
+        return this.tellSub(frame.sub, { kind: "groups", rows: frame.data });
       case "error":
         return this.onError(frame);
       default:
@@ -136,8 +145,8 @@ export class LiveCore {
     return this.add(id, { kind: "tail", request, position: new TailPosition(), sub: null });
   }
 
-  addWatch(id: string, topic: string): Effect[] {
-    return this.add(id, { kind: "watch", topic, sub: null });
+  addWatch(id: string, target: WatchTarget): Effect[] {
+    return this.add(id, { kind: "watch", target, sub: null });
   }
 
   remove(id: string): Effect[] {
@@ -172,7 +181,7 @@ export class LiveCore {
   }
 
   private subscribeEffect(id: string, subscription: Subscription): Effect {
-    if (subscription.kind === "watch") return { do: "send", frame: { type: "watch", id, topic: subscription.topic } };
+    if (subscription.kind === "watch") return { do: "send", frame: { type: "watch", id, ...subscription.target } };
     const { topic, start, partitions, credit } = subscription.request;
     const resumed = subscription.position.resumeStart(start);
     const frame: ClientFrame = { type: "subscribe", id, topic, start: resumed, credit };
@@ -200,7 +209,7 @@ export class LiveCore {
   }
 
   private onPartitions(sub: string, topic: string, rows: PartitionRow[]): Effect[] {
-    const found = this.bySub(sub) ?? [...this.subscriptions].find(([, s]) => s.kind === "watch" && s.topic === topic);
+    const found = this.bySub(sub) ?? [...this.subscriptions].find(([, each]) => watchesTopic(each, topic));
     return found ? [{ do: "tell", id: found[0], event: { kind: "partitions", rows } }] : [];
   }
 

@@ -2,10 +2,11 @@ import { type SyntheticEvent, useState } from "react";
 import { formatCount } from "../../api/int64";
 import { useDeleteTopic } from "../../api/topics";
 import type { PartitionRow, Topic } from "../../api/types";
-import { Button, Field } from "../../components/controls";
+import { Button } from "../../components/controls";
 import { Dialog } from "../../components/dialog";
 import { navigate } from "../../components/router";
 import { toastError, toastOk } from "../../components/toast";
+import { TypedName } from "../../components/typed-name";
 import { recordsIn } from "./rail";
 
 interface DeleteProps {
@@ -43,19 +44,7 @@ export function DeleteTopicDialog({ topic, rows, onClose }: DeleteProps) {
             <p>This cannot be undone. Clients that read or write this topic get an error.</p>
           </div>
         </div>
-        <Field label={`Type ${topic.name} to confirm`}>
-          {(field) => (
-            <input
-              {...field}
-              data-autofocus
-              className="input mono"
-              autoComplete="off"
-              spellCheck={false}
-              value={typed}
-              onChange={(event) => setTyped(event.target.value)}
-            />
-          )}
-        </Field>
+        <TypedName name={topic.name} typed={typed} onTyped={setTyped} hasFocus />
         <div className="form-actions">
           <Button onClick={onClose}>Keep it</Button>
           <Button tone="danger" type="submit" disabled={!isConfirmed || remove.isPending}>

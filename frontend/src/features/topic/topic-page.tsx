@@ -6,15 +6,17 @@ import { Failure, Skeleton } from "../../components/controls";
 import { Link } from "../../components/router";
 import { ConfigTab } from "./config-tab";
 import { DeleteTopicDialog } from "./delete-topic-dialog";
+import { GroupsTab } from "./groups-tab";
 import { MessagesTab } from "./messages-tab";
 import { PartitionsTab } from "./partitions-tab";
 import { TopicHeader } from "./topic-header";
 
-export type TopicTab = "messages" | "partitions" | "config";
+export type TopicTab = "messages" | "partitions" | "groups" | "config";
 
 const TABS: { tab: TopicTab; label: string }[] = [
   { tab: "messages", label: "Messages" },
   { tab: "partitions", label: "Partitions" },
+  { tab: "groups", label: "Groups" },
   { tab: "config", label: "Configuration" },
 ];
 
@@ -42,6 +44,7 @@ export function TopicPage({ name, tab }: { name: string; tab: TopicTab }) {
         ) : (
           <PartitionsTab topic={name} rows={rows} isPushed={isPushed} />
         ))}
+      {tab === "groups" && <GroupsTab topic={name} />}
       {tab === "config" && <ConfigTab topic={topic.data} />}
       {isDeleting && <DeleteTopicDialog topic={topic.data} rows={rows} onClose={() => setIsDeleting(false)} />}
     </>
