@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import compileall
+import functools
 import sys
+from pathlib import Path
 
+import broker_engine
 from benchmarks.brokers.broker import Broker
 from benchmarks.brokers.certificate import make_certificate
 
@@ -17,6 +21,7 @@ class Highwater(Broker):
     """Without sendfile: every range is read and written, as short ones always are. The same broker otherwise."""
 
     def prepare(self) -> None:
+        compile_sources()
         if self.is_tls:
             make_certificate(self.folder)
 
@@ -36,3 +41,9 @@ class Highwater(Broker):
 
     def topic_configs(self, *, durability: str) -> dict[str, str]:
         return {} if durability == "default" else {"ack.durability": durability}
+
+
+@functools.cache
+def compile_sources() -> None:
+    """As an installation does: where PYTHONDONTWRITEBYTECODE is set, every start would compile them anew."""
+    compileall.compile_dir(Path(broker_engine.__file__).parent, quiet=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.rows import cluster, consume, disturbance, latency, partitions, produce, requests, stored, tls
+from benchmarks.rows import cluster, consume, disturbance, groups, latency, partitions, produce, requests, stored, tls
 from benchmarks.rows.row import Row, Scenario
 
 SCENARIOS: tuple[Scenario, ...] = (
@@ -12,6 +12,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         rows=(*requests.ROWS, *produce.ROWS, *requests.FSYNC_ROWS, *latency.ROWS, *consume.ROWS),
     ),
     Scenario("disturbance", "a neighbour reads or is compacted", rows=disturbance.ROWS),
+    Scenario("groups", "consumer groups", rows=groups.ROWS),
     Scenario("tls", "the same fetch by sendfile, by read and write, over TLS", rows=tls.ROWS, is_tls=True),
     Scenario("partitions-1000", "1,000 partitions", rows=(partitions.row(1_000, is_quick=True),)),
     Scenario("partitions-10000", "10,000 partitions", rows=(partitions.row(10_000, is_quick=False),), rounds_max=1),

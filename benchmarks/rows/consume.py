@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.bars import Bar, at_least, at_most, value_at_most
 from benchmarks.brokers import Broker
-from benchmarks.loads import child, librdkafka, raw_fetch, raw_produce
+from benchmarks.loads import child, java_client, librdkafka, raw_fetch, raw_produce
 from benchmarks.loads.child import Child
 from benchmarks.rows.row import Metrics, Row, Stage
 
@@ -54,6 +54,22 @@ def by_librdkafka(*, is_cold: bool) -> Row:
     title = f"consume 1KB {state}, librdkafka"
     key = f"consume-librdkafka-{state}"
     return Row(key=key, title=title, measure=measure, bars=BARS, is_quick=True, is_client_bound=True)
+
+
+def by_java() -> Row:
+    """Kafka's ConsumerPerformance: the group protocol and the offsets' topic are part of it."""
+
+    def measure(stage: Stage) -> Metrics:
+        broker, total_bytes = stage.broker, stage.sized(FULL_BYTES, 2_000_000)
+        with stage.topic() as topic:
+            fill(broker, topic, total_bytes)
+            timed = java_client.consume(
+                broker.bootstrap, broker.pid, topic, record_count=total_bytes // RECORD_BYTES, record_bytes=RECORD_BYTES
+            )
+        return timed.throughput()
+
+    title = "consume 1KB hot, Java's ConsumerPerformance"
+    return Row(key="consume-java-hot", title=title, measure=measure, bars=BARS, is_client_bound=True)
 
 
 def by_raw_reader(*, is_cold: bool) -> Row:
@@ -104,6 +120,7 @@ def together() -> Row:
 
 ROWS = (
     *(by_librdkafka(is_cold=is_cold) for is_cold in (False, True)),
+    by_java(),
     *(by_raw_reader(is_cold=is_cold) for is_cold in (False, True)),
     together(),
 )
