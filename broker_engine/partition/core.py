@@ -244,14 +244,16 @@ class PartitionCore(ReplicaCore):
             effects.append(self._propose((*self.isr, replica)))
         return effects
 
-    def on_tick(self, now_ms: int) -> list[Effect]:
+    def on_tick(self, now_ms: int, *, stalled_ms: int = 0) -> list[Effect]:
         """From time to time: whoever has not kept up leaves the ISR, and who could not join with its fetch joins now.
 
         A follower of an idle partition fetches it once: another proposal may have been under way, or the image that
-        says that it is unfenced.
+        says that it is unfenced. `stalled_ms`: so long this process stood still and read no fetches, which is nobody's
+        lag but its own.
         """
         self._latest_ms = max(self._latest_ms, now_ms)
         for follower in self._followers.values():
+            follower.forgive(stalled_ms, now_ms)
             if follower.end_offset >= self.log_end_offset:
                 follower.caught_up_ms = now_ms  # its quiet fetches do not name the partition
         staying = tuple(member for member in self.isr if not self._is_out_of_sync(member, now_ms))

@@ -41,5 +41,8 @@ class Follower:
         self._leader_end_offset = leader_end_offset
         self._fetch_ms = now_ms
 
+    def forgive(self, stalled_ms: int, now_ms: int) -> None:
+        self.caught_up_ms = max(self.caught_up_ms, min(self.caught_up_ms + stalled_ms, now_ms))
+
     def lags(self, leader_end_offset: int, now_ms: int, lag_time_ms_max: int) -> bool:
         return self.end_offset < leader_end_offset and now_ms - self.caught_up_ms > lag_time_ms_max

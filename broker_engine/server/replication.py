@@ -91,13 +91,17 @@ class Replication:
         return fetcher
 
     async def _watch_followers(self) -> None:
-        interval_ms = self._config.replica_lag_time_max_ms // _TICK_PART
-        interval_s = min(max(interval_ms, _TICK_MS_MIN), _TICK_MS_MAX) / 1000
+        interval_ms = min(max(self._config.replica_lag_time_max_ms // _TICK_PART, _TICK_MS_MIN), _TICK_MS_MAX)
         while True:
-            await asyncio.sleep(interval_s)
-            for number, local in enumerate(list(self._partitions.all())):
-                if number % _PARTITIONS_PER_TURN == 0:
-                    await asyncio.sleep(0)
-                core = local.leading
-                if core is not None and len(core.replicas) > 1:
-                    local.perform(core.on_tick(self._clock.monotonic_ms()))
+            began_ms = self._clock.monotonic_ms()
+            await asyncio.sleep(interval_ms / 1000)
+            late_ms = self._clock.monotonic_ms() - began_ms - interval_ms
+            await self._look_at_followers(stalled_ms=late_ms if late_ms > interval_ms else 0)
+
+    async def _look_at_followers(self, *, stalled_ms: int) -> None:
+        for number, local in enumerate(list(self._partitions.all())):
+            if number % _PARTITIONS_PER_TURN == 0:
+                await asyncio.sleep(0)
+            core = local.leading
+            if core is not None and len(core.replicas) > 1:
+                local.perform(core.on_tick(self._clock.monotonic_ms(), stalled_ms=stalled_ms))

@@ -227,6 +227,18 @@ def test_a_follower_that_does_not_keep_up_leaves_after_the_lag_time() -> None:
     assert leader.core.on_isr_answer(proposal, ErrorCode.NONE, (1, 2), 8) == [AdvanceHighWatermark(6)]
 
 
+def test_the_time_in_which_a_leader_stood_still_is_no_lag() -> None:
+    leader = Leader()
+    leader.fetch(2, 5, at_ms=100)
+    leader.fetch(3, 5, at_ms=100)
+    leader.append()
+    leader.fetch(2, 6, at_ms=200)
+    assert leader.core.on_tick(3 * LAG_MS, stalled_ms=2 * LAG_MS) == []
+    (left,) = leader.core.on_tick(3 * LAG_MS + 101)
+    assert isinstance(left, ProposeIsr)
+    assert left.proposal.isr == (1, 2)
+
+
 def test_a_follower_that_has_what_there_was_at_its_last_fetch_keeps_up_under_load() -> None:
     leader = Leader()
     for step in range(20):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import threading
+import time
 from collections.abc import AsyncIterator
 from uuid import UUID
 
@@ -51,6 +52,14 @@ async def test_a_silent_follower_leaves_the_isr_and_comes_back(cluster: Cluster)
     cluster.cut_links.clear()
     await cluster.until(lambda: set(cluster.state.isr) == {1, 2, 3})
     assert ends(cluster) == [1, 1, 1]
+
+
+async def test_followers_are_not_blamed_for_a_leader_that_stood_still(cluster: Cluster) -> None:
+    for _ in range(3):
+        await cluster.nodes[1].append(b"a", acks=1)
+        time.sleep(0.6)  # noqa: ASYNC251 - longer than the lag time, and nobody reads a fetch
+        assert await cluster.nodes[1].append(b"b") is ErrorCode.NONE
+    assert cluster.alterations == []
 
 
 async def test_below_min_insync_producers_are_told_before_and_after(cluster: Cluster) -> None:
