@@ -16,6 +16,7 @@ from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.quorum import ready as r
 from broker_engine.quorum.election_state import VoterKey
 from broker_engine.quorum.leading import Leading
+from broker_engine.quorum.log_index import LogPosition
 from broker_engine.quorum.messages import (
     Answer,
     BeginEpochRequest,
@@ -72,7 +73,7 @@ class QuorumCore(Leading):
             case r.SnapshotFailed():
                 self._on_snapshot_failed(event)
             case r.LogShortened(start):
-                self.log.start_from(start)
+                self._on_log_shortened(start)
             case r.AddVoter(voter):
                 self._add_voter(voter)
             case r.RemoveVoter(key):
@@ -128,6 +129,11 @@ class QuorumCore(Leading):
     def _on_peer_lost(self, node_id: int, *, is_refused: bool) -> None:
         if is_refused and self.role is Role.FOLLOWER and node_id == self.known_leader_id:
             self._on_leader_gone()
+
+    def _on_log_shortened(self, start: LogPosition) -> None:
+        """Unless a snapshot of the leader's has taken the log's place meanwhile, and begins further on."""
+        if start.end_offset > self.log.start_offset:
+            self.log.start_from(start)
 
     # --- voters
 

@@ -76,7 +76,8 @@ class RaftNode:
         self._complaints: dict[int, str] = {}
         self._farewells: list[asyncio.Task[None]] = []
         self._point_lock = asyncio.Lock()
-        """The checkpoint of what was durable: never written while the log is cut."""
+        """Held while a thread cuts the log or begins it anew: no checkpoint of what was durable is written then, and no
+        segment begun."""
         self._told: dict[VoterKey, int | None] = {}
         """The high watermark that each follower knows from its last answer."""
 
@@ -191,6 +192,11 @@ class RaftNode:
         async with self._point_lock:
             await asyncio.to_thread(self.log.truncate_to, offset)
         self.on_truncated(offset)
+
+    async def roll(self) -> None:
+        """Never while a thread cuts the log, or begins it anew."""
+        async with self._point_lock:
+            self.log.roll()
 
     async def let_go_below(self, offset: int) -> None:
         """The core knows by now that the log begins there."""

@@ -51,7 +51,7 @@ class SnapshotMaker:
         await asyncio.to_thread(snapshots.write, position, data)
         await asyncio.to_thread(snapshots.remove_old)
         log.info("snapshot of the metadata at offset %d: %d bytes", position.end_offset, len(data))
-        self._node.log.roll()
+        await self._node.roll()
         await self._shorten(await asyncio.to_thread(snapshots.positions))
 
     async def _shorten(self, positions: list[LogPosition]) -> None:

@@ -223,6 +223,15 @@ def test_a_loaded_snapshot_takes_the_place_of_the_log() -> None:
     assert core.voters == voters
 
 
+def test_a_log_that_a_snapshot_replaced_is_not_shortened_to_before_it() -> None:
+    """The own snapshot was done a moment later than the leader's was installed. Found by simulation, seed 901715."""
+    core, request = follower_with([(1, 0)], 60, 4)
+    reply(core, request, snapshot=LogPosition(3, 90))
+    core.step(r.SnapshotLoaded(LogPosition(3, 90), VoterSet.of(map(Voter, (A, B)))), 2)
+    core.step(r.LogShortened(LogPosition(1, 50)), 3)
+    assert core.log.start == LogPosition(3, 90)
+
+
 def test_a_snapshot_that_cannot_be_had_is_asked_for_again() -> None:
     core, request = follower_with([(1, 0)], 5, 4)
     reply(core, request, snapshot=LogPosition(3, 50))
