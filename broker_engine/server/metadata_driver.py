@@ -7,6 +7,7 @@ to. Every node replays the same entries, and only those below the quorum's high 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from collections import deque
 from collections.abc import Callable
@@ -363,7 +364,8 @@ class MetadataDriver:
 
 
 def _replay(image: MetadataImage, entries: list[Entry]) -> MetadataImage:
+    """Stands after the last entry, be it a control record, as an image from a snapshot does: offsets are compared."""
     for entry in entries:
         if not entry.is_control:
             image = image.replay(map(decode_record, entry.values), entry.base_offset)
-    return image
+    return dataclasses.replace(image, next_offset=entries[-1].end_offset) if entries else image

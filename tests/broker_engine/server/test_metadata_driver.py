@@ -109,6 +109,14 @@ async def test_a_restart_sees_the_same_in_a_higher_epoch(world: World) -> None:
     assert again.driver.image.brokers[NODE].epoch > before.brokers[NODE].epoch
 
 
+async def test_an_image_stands_after_the_change_of_leader_as_one_from_a_snapshot_would(world: World) -> None:
+    """Nodes compare where they are. Found by simulation, seed 901277."""
+    await world.driver.stop()
+    again = World(world.files)
+    await again.driver.start()
+    assert again.driver.image.next_offset == again.driver.applied_offset == again.driver.node.log.end_offset
+
+
 async def test_what_was_answered_survives_a_power_failure(world: World) -> None:
     await world.create("orders")
     world.files.crash()
