@@ -26,6 +26,11 @@ FOOT = """
 - A reader's "read" is the work that was done, "lost" what was never worked on, "duplicated" what was worked on twice.
   Rows of groups and of transactions count the same; their clients are librdkafka, killed by SIGKILL between two steps.
 - acks=all below `min.insync.replicas` is refused with NOT_ENOUGH_REPLICAS; "refused" rows have fewer acked than sent.
+- acks=1 is answered from the leader's page cache and never waits for a disk, whatever `ack.durability` says; only
+  acks=all does. Below `min.insync.replicas` the high watermark stands still (as in newer Kafka, KIP-966): records that
+  acks=1 or acks=0 bring then are stored, but nobody can read them before enough replicas are back.
+- Idempotence holds for one producer's life and one partition: a producer that starts anew, or an application that sends
+  again by itself, is a new one. Over restarts and over several partitions it takes a `transactional.id`.
 """
 
 
