@@ -42,13 +42,14 @@ from broker_engine.server.log_starts import LogStarts
 from broker_engine.server.mender import Mender
 from broker_engine.server.metadata_driver import MetadataDriver
 from broker_engine.server.pacer import Pacer
-from broker_engine.server.partitions import Partitions, SavedOffsets
+from broker_engine.server.partitions import Partitions
 from broker_engine.server.peers import Peers
 from broker_engine.server.producer_ids import ProducerIds
 from broker_engine.server.quorum_options import quorum_options
 from broker_engine.server.replica_sessions import ReplicaSessions
 from broker_engine.server.replication import Replication
 from broker_engine.server.run import BrokerFailed, run
+from broker_engine.server.saved_offsets import SavedOffsets
 from broker_engine.server.scrubber import Scrubber
 from broker_engine.server.session import Session
 from broker_engine.server.supervisor import Supervisor

@@ -93,6 +93,10 @@ class GroupCoordinator:
         self._shards.start()
         self._tasks.keep_running(self._expire, "expiry of offsets")
 
+    def look_again(self) -> None:
+        """A partition of ours was opened late."""
+        self._shards.look_again()
+
     async def stop(self) -> None:
         """Whoever waits for others looks for another coordinator."""
         self._shards.stop()

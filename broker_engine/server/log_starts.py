@@ -27,6 +27,5 @@ class LogStarts:
             if self._written_count >= own_number:
                 return
             taken_count = self._asked_count
-            offsets = {(local.name, local.index): local.log_start_offset for local in self._partitions.all()}
-            await asyncio.to_thread(write_checkpoint, self._files, LOG_STARTS, offsets)
+            await asyncio.to_thread(write_checkpoint, self._files, LOG_STARTS, self._partitions.log_starts())
             self._written_count = taken_count

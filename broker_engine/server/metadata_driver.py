@@ -275,6 +275,11 @@ class MetadataDriver:
             self._has_open_partitions = True
             await self._partitions.open_missing(EMPTY_IMAGE, self.image)
 
+    async def open_unopened_partitions(self) -> int:
+        """Those whose logs could not be opened; how many can be now."""
+        async with self._showing:
+            return await self._partitions.open_unopened()
+
     async def stop(self) -> None:
         self._tell_leadership(is_leader=False)
         await self._tasks.stop()

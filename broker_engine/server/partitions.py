@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 from uuid import UUID
 
@@ -25,6 +25,7 @@ from broker_engine.partition.core import IsrProposal
 from broker_engine.server.checkpoints import TopicPartition
 from broker_engine.server.local_partition import LocalPartition
 from broker_engine.server.roles import RoleMaker, follow_image
+from broker_engine.server.saved_offsets import Saved, SavedOffsets
 from broker_engine.server.topic_settings import log_config, partition_settings
 
 log = logging.getLogger(__name__)
@@ -39,22 +40,6 @@ SHARED_SYNC_MIN = 16
 PartitionKey = tuple[UUID, int]
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-@dataclass(slots=True)
-class SavedOffsets:
-    """What the checkpoints of the last run say; each partition takes its own when it is opened."""
-
-    recovery_points: dict[TopicPartition, int] = field(default_factory=dict)
-    log_starts: dict[TopicPartition, int] = field(default_factory=dict)
-    high_watermarks: dict[TopicPartition, int] = field(default_factory=dict)
-
-    def take(self, key: TopicPartition) -> tuple[int | None, int]:
-        """(recovery point, log start), once: a topic that gets the name again is another one."""
-        return self.recovery_points.pop(key, None), self.log_starts.pop(key, 0)
-
-    def take_high_watermark(self, key: TopicPartition) -> int:
-        return self.high_watermarks.pop(key, 0)
 
 
 @dataclass(slots=True)
@@ -88,6 +73,8 @@ class Partitions:
         """The newest one, which may not be shown yet."""
         self._roles = RoleMaker(node_id, config, clock, self._is_eligible)
         self._by_key: dict[PartitionKey, LocalPartition] = {}
+        self._unopened: dict[PartitionKey, None] = {}
+        """Ours by the image, but their logs could not be opened."""
         self.on_role: Callable[[LocalPartition], None] = lambda local: None
         """Told of every replica that was opened, has another role or term, or is retired."""
         self.propose_isr: Callable[[LocalPartition, IsrProposal], None] = lambda local, proposal: None
@@ -108,6 +95,8 @@ class Partitions:
     async def open_missing(self, old: MetadataImage, new: MetadataImage) -> None:
         """Open what `new` gives to this broker, and pass on what changed of the rest."""
         self._image = new
+        if self._unopened:
+            self._forget_strangers()
         wanted = []
         for topic in _changed_topics(old, new):
             wanted += await self._follow_topic(topic, old.topics.get(topic.id))
@@ -116,6 +105,32 @@ class Partitions:
             await self._open_all(wanted)
         if old.brokers is not new.brokers:
             self._admit_replicas()
+
+    @property
+    def unopened_count(self) -> int:
+        return len(self._unopened)
+
+    async def open_unopened(self) -> int:
+        """Tries those again whose logs could not be opened; answers how many could now. Never beside `open_missing`."""
+        wanted = []
+        for topic_id, index in self._unopened:
+            topic = self._image.topics[topic_id]
+            state = topic.partitions[index]
+            wanted.append(_Wanted(topic, index, state, self._resolve(topic, state.replication_factor, {})))
+        await self._open_all(wanted)
+        return len(wanted) - len(self._unopened)
+
+    def _forget_strangers(self) -> None:
+        """Topics that are gone, and what is given to others."""
+        self._unopened = {key: None for key in self._unopened if self._is_ours(*key)}
+        self._saved.keep_only(self._unopened_names())
+
+    def _is_ours(self, topic_id: UUID, index: int) -> bool:
+        topic = self._image.topics.get(topic_id)
+        return topic is not None and self._node_id in topic.partitions[index].replicas
+
+    def _unopened_names(self) -> set[TopicPartition]:
+        return {(self._image.topics[topic_id].name, index) for topic_id, index in self._unopened}
 
     async def _follow_topic(self, topic: TopicImage, before: TopicImage | None) -> list[_Wanted]:
         """What changed of the partitions that are open here, and what is to be opened. Costs what changed."""
@@ -142,12 +157,15 @@ class Partitions:
         await self._retire([local for local in self._of_removed_topics(old, new) if local.name in names], new)
 
     async def _open_all(self, wanted: list[_Wanted]) -> None:
+        self._unopened |= {(each.topic.id, each.index): None for each in wanted}
         opened = await in_threads(self._open_several, wanted)
         await asyncio.to_thread(self._sync_parents, opened)
         for local in opened:
+            del self._unopened[local.topic_id, local.index]
             self._by_key[local.topic_id, local.index] = local
             self._note_changed(local)
             self.on_role(local)
+        self._saved.keep_only(self._unopened_names())
 
     def _admit_replicas(self) -> None:
         """Who was fenced or unknown may be in sync now: followers of idle partitions do not fetch them again."""
@@ -209,6 +227,17 @@ class Partitions:
                     if local is not None:
                         yield local
 
+    # --- for the checkpoints: what is open, and what could not be opened yet as the last ones have it
+
+    def recovery_points(self) -> dict[TopicPartition, int]:
+        return self._saved.recovery_points | {(each.name, each.index): each.recovery_point for each in self.all()}
+
+    def log_starts(self) -> dict[TopicPartition, int]:
+        return self._saved.log_starts | {(each.name, each.index): each.log_start_offset for each in self.all()}
+
+    def high_watermarks(self) -> dict[TopicPartition, int]:
+        return self._saved.high_watermarks | {(each.name, each.index): each.high_watermark for each in self.all()}
+
     async def close_all(self) -> None:
         """For a clean stop, after everything was flushed."""
         await in_threads(_close_several, list(self._by_key.values()))
@@ -234,7 +263,8 @@ class Partitions:
             try:
                 opened.append(self._open(each))
             except BrokerError as error:
-                # One bad log must not keep the others from serving: it answers as a partition without a leader here.
+                # One bad log must not keep the others from serving: it answers as a partition without a leader here,
+                # and is tried again (reopening.py).
                 log.error("cannot open %s-%d: %s", each.topic.name, each.index, error)
         return opened
 
@@ -253,9 +283,9 @@ class Partitions:
 
     def _open(self, wanted: _Wanted) -> LocalPartition:
         """In a thread: scans, syncs, replays the producers' state."""
-        opened = self._open_log(wanted)
-        key = (wanted.topic.name, wanted.index)
-        core = self._roles.first_core(wanted.state, wanted.config, opened, self._saved.take_high_watermark(key))
+        saved = self._saved.of((wanted.topic.name, wanted.index))
+        opened = self._open_log(wanted, saved)
+        core = self._roles.first_core(wanted.state, wanted.config, opened, saved.high_watermark)
         core.restore(opened.producer_snapshots(), opened.iter_batches, self._clock.monotonic_ms())
         return LocalPartition(
             name=wanted.topic.name,
@@ -271,10 +301,10 @@ class Partitions:
             propose_isr=self._propose_isr,
         )
 
-    def _open_log(self, wanted: _Wanted) -> ReplicaLog:
+    def _open_log(self, wanted: _Wanted, saved: Saved) -> ReplicaLog:
         name, index = wanted.topic.name, wanted.index
         try:
-            return self._open_directory(wanted)
+            return self._open_directory(wanted, saved)
         except BrokerError as error:
             if error.code is not ErrorCode.INCONSISTENT_TOPIC_ID:
                 raise
@@ -282,19 +312,17 @@ class Partitions:
         aside = stray_directory(name, index, self._randomness.uuid().hex)
         log.warning("%s-%d has another topic's directory: kept as %s", name, index, aside)
         self._files.rename(directory(name, index), aside)
-        return self._open_directory(wanted)
+        return self._open_directory(wanted, Saved())
 
-    def _open_directory(self, wanted: _Wanted) -> ReplicaLog:
-        key = (wanted.topic.name, wanted.index)
-        recovery_point, log_start_offset = self._saved.take(key)
+    def _open_directory(self, wanted: _Wanted, saved: Saved) -> ReplicaLog:
         return ReplicaLog.open(
             self._files,
-            directory(*key),
+            directory(wanted.topic.name, wanted.index),
             log_config(wanted.config),
             self._clock,
             topic_id=wanted.topic.id,
-            recovery_point=recovery_point,
-            log_start_offset=log_start_offset,
+            recovery_point=saved.recovery_point,
+            log_start_offset=saved.log_start_offset,
         )
 
     def _delete(self, local: LocalPartition) -> None:

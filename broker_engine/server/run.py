@@ -17,6 +17,7 @@ from broker_engine.errors import BrokerError
 from broker_engine.server.directories import remove_leftovers, tidy
 from broker_engine.server.formation import Formation
 from broker_engine.server.metadata_log import DIRECTORY as METADATA_DIRECTORY
+from broker_engine.server.reopening import Reopening
 from broker_engine.telemetry.writer import TelemetryWriter
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ def _serve(broker: Broker) -> None:
     broker.tasks.keep_running(telemetry.run, "telemetry")
     broker.tasks.keep_running(telemetry.unread.run, "times of unread records")
     broker.tasks.keep_running(broker.disk_floor.run, "disk floor")
+    broker.tasks.keep_running(Reopening(broker).run, "replicas that could not be opened")
     broker.tasks.keep_running(broker.upkeep.run_retention, "retention")
     broker.tasks.keep_running(broker.compactor.run, "compaction")
     broker.tasks.keep_running(broker.scrubber.run, "scrubbing")

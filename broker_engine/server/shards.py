@@ -163,8 +163,12 @@ class Shards(Generic[S]):
     def start(self) -> None:
         """The broker serves: partitions that it leads already are loaded."""
         self._is_running = True
+        self.look_again()
+
+    def look_again(self) -> None:
+        """A partition that is led here was opened, and no image said so."""
         topic = self._broker.image.topic(self._topic)
-        if topic is not None:
+        if self._is_running and topic is not None:
             self._take_what_is_led(topic)
 
     def stop(self) -> None:

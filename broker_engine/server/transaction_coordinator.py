@@ -83,6 +83,10 @@ class TransactionCoordinator:
         self._tasks.keep_running(self._abort_overdue, "transactions that take too long")
         self._tasks.keep_running(self._expire, "expiry of transactional ids")
 
+    def look_again(self) -> None:
+        """A partition of ours was opened late."""
+        self._shards.look_again()
+
     async def stop(self) -> None:
         """Whoever leads next carries on."""
         self._shards.stop()

@@ -70,8 +70,7 @@ class Upkeep:
             return []
 
     async def write_high_watermarks(self) -> None:
-        offsets = {(local.name, local.index): local.high_watermark for local in self._partitions.all()}
-        await asyncio.to_thread(write_checkpoint, self._files, HIGH_WATERMARKS, offsets)
+        await asyncio.to_thread(write_checkpoint, self._files, HIGH_WATERMARKS, self._partitions.high_watermarks())
 
     async def write_recovery_points(self) -> None:
         """Returns once everything that was so before the call is on disk; who waits together shares a write."""
@@ -85,8 +84,7 @@ class Upkeep:
         await self._log_starts.write()
 
     async def _write_recovery_points(self) -> None:
-        points = {(local.name, local.index): local.recovery_point for local in self._partitions.all()}
-        await asyncio.to_thread(write_checkpoint, self._files, RECOVERY_POINTS, points)
+        await asyncio.to_thread(write_checkpoint, self._files, RECOVERY_POINTS, self._partitions.recovery_points())
 
 
 def _remove(deleted: Iterable[DeletedSegment]) -> None:

@@ -20,13 +20,14 @@ from broker_engine.metadata.image import EMPTY_IMAGE, BrokerImage, MetadataImage
 from broker_engine.names import ROOT, Name
 from broker_engine.records.batch import iter_batches, parse_header
 from broker_engine.records.builder import NewRecord, build_batch
-from broker_engine.server.checkpoints import HIGH_WATERMARKS, RECOVERY_POINTS, read_checkpoint
+from broker_engine.server.checkpoints import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, read_checkpoint
 from broker_engine.server.flush import FlushManager
 from broker_engine.server.local_partition import LocalPartition
 from broker_engine.server.log_starts import LogStarts
-from broker_engine.server.partitions import Partitions, SavedOffsets
+from broker_engine.server.partitions import Partitions
 from broker_engine.server.replica_sessions import ReplicaSessions
 from broker_engine.server.replication import Replication
+from broker_engine.server.saved_offsets import SavedOffsets
 from broker_engine.server.upkeep import Upkeep
 from broker_engine.wire.framing import encode_request, encode_response, parse_request_header, parse_response
 from broker_engine.wire.messages.alter_partition import (
@@ -56,9 +57,7 @@ class Node:
         self._showing = asyncio.Lock()
         self.replica_sessions = ReplicaSessions(SystemRandomness())
         self.flush: FlushManager[FlushJob] = FlushManager(self.clock, cluster.failures.append)
-        saved = SavedOffsets(
-            read_checkpoint(files, RECOVERY_POINTS), high_watermarks=read_checkpoint(files, HIGH_WATERMARKS)
-        )
+        saved = SavedOffsets(*(read_checkpoint(files, name) for name in (RECOVERY_POINTS, LOG_STARTS, HIGH_WATERMARKS)))
         self.partitions = Partitions(
             node_id=node_id,
             files=files,
@@ -186,6 +185,9 @@ class Cluster:
         for node in list(self.nodes.values()):
             if only is None or node.node_id in only:
                 await node.show(self.image)
+
+    def without_topic(self) -> MetadataImage:
+        return dataclasses.replace(self.image, topics={})
 
     async def elect(self, leader: int, isr: tuple[int, ...], *, only: tuple[int, ...] | None = None) -> None:
         state = self.state

@@ -19,7 +19,8 @@ from broker_engine.quorum.ready import Resign
 from broker_engine.server.local_partition import LocalPartition
 from broker_engine.server.metadata_driver import ALONE, MetadataDriver, QuorumOptions
 from broker_engine.server.metadata_log import DIRECTORY
-from broker_engine.server.partitions import Partitions, SavedOffsets
+from broker_engine.server.partitions import Partitions
+from broker_engine.server.saved_offsets import SavedOffsets
 
 CONFIG = BrokerConfig.load({}, {})
 NODE = 1
