@@ -13,7 +13,7 @@ from broker_engine.simulator.run import RunReport, play
 from broker_engine.simulator.schedule import Fault, draw_faults
 from broker_engine.simulator.shrink import shrink
 from broker_engine.simulator.swarm import draw
-from broker_engine.simulator.workers import reports
+from broker_engine.simulator.workers import reports, run_guarded
 
 _PROGRESS_S = 10.0
 _TAIL_LINES = 30
@@ -92,7 +92,8 @@ def shrink_seed(seed: int, rule: str) -> tuple[Fault, ...]:
     swarm = draw(seed)
 
     def breaks(faults: Sequence[Fault]) -> bool:
-        return any(found.rule == rule for found in play(swarm, faults).violations)
+        report = run_guarded(seed, lambda _: play(swarm, faults))  # fewer faults may break something else, even here
+        return any(found.rule == rule for found in report.violations)
 
     return shrink(draw_faults(swarm), breaks)
 
