@@ -59,8 +59,6 @@ def check_against_kio(case: Case, data: st.DataObject) -> None:
 def check_against_kafka_python(case: Case, data: st.DataObject) -> None:
     _, message_type, version = case
     theirs = kafka_python_class(message_type.__name__)
-    if theirs is None or version > theirs.max_version:
-        pytest.skip(f"kafka-python has no {message_type.__name__} v{version}")
     message = data.draw(structs(message_type, version))
     ours = message.encode(version)
     decoded = theirs.decode(ours, version=version)
@@ -108,8 +106,22 @@ def test_values_beyond_kio_are_read_by_kafka_python(case: Case, data: st.DataObj
 
 
 # kafka-python turns authorized operations into sets under other names, and guesses a version at an ApiVersions error.
-SPECIAL_IN_KAFKA_PYTHON = ("MetadataResponse", "DescribeClusterResponse", "ApiVersionsResponse")
-PLAIN = [case for case in PUBLIC if case.values[0][1].__name__ not in SPECIAL_IN_KAFKA_PYTHON]
+SPECIAL_IN_KAFKA_PYTHON = (
+    "MetadataResponse",
+    "DescribeClusterResponse",
+    "DescribeGroupsResponse",
+    "ApiVersionsResponse",
+)
+
+
+def is_plain_in_kafka_python(message_type: type[Message], version: int) -> bool:
+    """It has no messages between brokers, and not all of the newest: those are held against kio alone."""
+    theirs = kafka_python_class(message_type.__name__)
+    is_known = theirs is not None and version <= theirs.max_version
+    return is_known and message_type.__name__ not in SPECIAL_IN_KAFKA_PYTHON
+
+
+PLAIN = [case for case in PUBLIC if is_plain_in_kafka_python(*case.values[0][1:])]
 
 
 @pytest.mark.slow
