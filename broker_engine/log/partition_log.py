@@ -354,6 +354,8 @@ class PartitionLog(CompactableLog):
         active.handle.sync()
         self._segments[-1] = active
         self.durable_end_offset = min(self.durable_end_offset, self.log_end_offset)
+        if self.durable_end_offset < self.log_end_offset:
+            self._unsynced[active] = None  # or no flush would ever say that what is left is durable
         if self._epochs.truncate_from_end(self.log_end_offset - 1):  # what is left without records goes as well
             self._write_epochs()
         if holes != cut.holes:

@@ -35,6 +35,18 @@ def test_what_was_flushed_survives_a_power_failure_and_the_rest_is_a_prefix() ->
     assert harness.log.log_end_offset >= 10
 
 
+def test_what_a_cut_leaves_above_the_last_flush_is_flushed_as_well() -> None:
+    """Nothing else would make it durable before the next append, for which everybody may be waiting."""
+    harness = LogHarness(MemoryFiles())
+    harness.append(b"a")
+    harness.flush()
+    for value in (b"b", b"c"):
+        harness.append(value)
+    harness.log.truncate_to(2)
+    assert (harness.log.log_end_offset, harness.log.durable_end_offset) == (2, 1)
+    assert harness.flush() == 2
+
+
 def test_a_flush_covers_what_was_appended_before_it_was_made(harness: LogHarness) -> None:
     harness.append(b"a")
     job = harness.log.flush_job()
