@@ -67,9 +67,10 @@ def alter_partition(
         after = _with_isr(image, before, proposal, config)
         if after is not before:
             changed[place] = after
-        # The ISR that completes a reassignment may be the end of the leader that proposed it.
-        is_over = after.leader != broker_id
-        results.append(IsrResult(*place, ErrorCode.NEW_LEADER_ELECTED) if is_over else IsrResult(*place, state=after))
+        # The ISR that completes a reassignment may be the end of the leader that proposed it, or ask for more in sync
+        # (min.insync goes by the factor): until the image says how many, it must not shrink and acknowledge by the old.
+        is_news = after.leader != broker_id or after.replication_factor != before.replication_factor
+        results.append(IsrResult(*place, ErrorCode.NEW_LEADER_ELECTED) if is_news else IsrResult(*place, state=after))
     return Decision(tuple(partition_record(*place, after) for place, after in changed.items()), tuple(results))
 
 

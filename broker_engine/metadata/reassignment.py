@@ -107,8 +107,8 @@ def _check_replicas(
 def _begun(before: PartitionImage, replicas: tuple[int, ...]) -> PartitionImage:
     """All of the new replicas, the preferred leader first, and behind them those that go at the end."""
     original = without(before.replicas, *before.adding)
-    # What an earlier reassignment was adding and nobody wants any more goes at once, unless it counts as in sync.
-    unwanted = without(before.adding, *replicas, *before.isr)
+    # What an earlier reassignment was adding and nobody wants any more goes at once, unless it may have to lead.
+    unwanted = without(before.adding, *replicas, *before.isr, *before.elr, *before.last_known_elr)
     removing = without(before.replicas, *replicas, *unwanted)
     return dataclasses.replace(
         before, replicas=(*replicas, *removing), adding=without(replicas, *original), removing=removing

@@ -56,7 +56,7 @@ def test_growing_from_one_to_three_asks_for_two_in_sync_only_at_the_end() -> Non
     image, _ = in_sync(image, 1, 2)
     assert move_of(partition_of(image)) == ((1, 2, 3), (2, 3), ())
     image, code = in_sync(image, 1, 2, 3)
-    assert code is ErrorCode.NONE
+    assert code is ErrorCode.NEW_LEADER_ELECTED, "the leader waits for the image that says how many must be in sync now"
     assert move_of(partition_of(image)) == ((1, 2, 3), (), ())
     assert (partition_of(image).isr, partition_of(image).leader, partition_of(image).leader_epoch) == ((1, 2, 3), 1, 0)
 
@@ -121,6 +121,16 @@ def test_whom_a_second_thought_drops_goes_at_the_end_where_it_counts_as_in_sync(
     assert move_of(partition_of(image)) == ((1, 4, 2), (4,), (2,))
     image, code = in_sync(image, 1, 2, 4)
     assert (code, partition_of(image).replicas, partition_of(image).isr) == (ErrorCode.NONE, (1, 4), (1, 4))
+
+
+def test_whom_a_second_thought_drops_stays_where_only_it_may_lead() -> None:
+    """Else the log of the only one that has everything would be deleted."""
+    image, _ = in_sync(begun(with_topic(cluster(3), [1]), 2, 3), 1, 2)
+    for broker_id in (1, 2):
+        image = after(image, fence_broker(image, broker_id, image.brokers[broker_id].epoch, config=CONFIG).records)
+    assert 2 in (*partition_of(image).isr, *partition_of(image).elr)
+    image = begun(image, 1, 3)
+    assert 2 in partition_of(image).removing
 
 
 def test_cancelling_gives_back_what_was() -> None:
