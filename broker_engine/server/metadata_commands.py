@@ -98,8 +98,10 @@ class Commands:
 
     def fail_undecided(self, decided_offset: int) -> None:
         """Leadership is lost. What is committed but not yet shown is still told; the rest may or may not come to be."""
-        kept = [waiting for waiting in self._in_flight if waiting.end_offset <= decided_offset]
-        self._in_flight = [waiting for waiting in self._in_flight if waiting.end_offset > decided_offset]
+        is_decided = [waiting.end_offset <= decided_offset for waiting in self._in_flight]
+        # Behind the first undecided one even a command that wrote nothing may have answered by what never was.
+        count = is_decided.index(False) if False in is_decided else len(is_decided)
+        kept, self._in_flight = self._in_flight[:count], self._in_flight[count:]
         self.fail_all(not_controller())
         self._in_flight = kept
 
