@@ -397,7 +397,7 @@ class ReplicaFetcher:
         async def run() -> None:
             try:
                 await cutting
-            except BrokerError as error:
+            except (BrokerError, OSError) as error:  # the checkpoint that goes before a cut wants room on the disk
                 log.error("%s-%d cannot be cut: %s", followed.local.name, followed.local.index, error)
                 self._retry_later(key, followed)
             finally:
