@@ -7,7 +7,9 @@ import asyncio
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.api import Api, Call, Scope
 from broker_engine.names import CLUSTER_METADATA
+from broker_engine.quorum.election_state import VoterKey
 from broker_engine.quorum.log_index import LogPosition
+from broker_engine.quorum.ready import SnapshotServed
 from broker_engine.server.raft_wire import check_cluster, only_partition
 from broker_engine.wire.messages.fetch_snapshot import (
     FetchSnapshotPartition,
@@ -27,12 +29,15 @@ async def handle(request: FetchSnapshotRequest, call: Call) -> FetchSnapshotResp
     snapshots = call.broker.metadata.node.snapshots
     if not await asyncio.to_thread(snapshots.has, position):
         raise BrokerError(ErrorCode.SNAPSHOT_NOT_FOUND)
-    data = await asyncio.to_thread(snapshots.read, position)
-    if not 0 <= asked.position < len(data):
+    if asked.position < 0:
         raise BrokerError(ErrorCode.POSITION_OUT_OF_RANGE)
-    chunk = data[asked.position : asked.position + min(request.max_bytes, _CHUNK_BYTES_MAX)]
+    chunk_bytes = min(max(0, request.max_bytes), _CHUNK_BYTES_MAX)
+    chunk, size_bytes = await asyncio.to_thread(snapshots.read_piece, position, asked.position, chunk_bytes)
+    if asked.position >= size_bytes:
+        raise BrokerError(ErrorCode.POSITION_OUT_OF_RANGE)
+    call.broker.metadata.node.post(SnapshotServed(VoterKey(request.replica_id, asked.replica_directory_id)))
     result = FetchSnapshotPartitionResult(
-        snapshot_id=asked.snapshot_id, size=len(data), position=asked.position, unaligned_records=[chunk]
+        snapshot_id=asked.snapshot_id, size=size_bytes, position=asked.position, unaligned_records=[chunk]
     )
     return FetchSnapshotResponse(topics=[FetchSnapshotTopicResult(name=CLUSTER_METADATA, partitions=[result])])
 

@@ -68,18 +68,27 @@ class QuorumCore(Leading):
                 self._propose(values)
             case r.Flushed(end_offset):
                 self._on_flushed(end_offset)
-            case r.SnapshotLoaded():
-                self._on_snapshot_loaded(event)
-            case r.SnapshotFailed():
-                self._on_snapshot_failed(event)
-            case r.LogShortened(start):
-                self._on_log_shortened(start)
             case r.AddVoter(voter):
                 self._add_voter(voter)
             case r.RemoveVoter(key):
                 self._remove_voter(key)
             case r.Resign():
                 self._resign()
+            case _:
+                self._take_of_snapshot(event)
+
+    def _take_of_snapshot(self, event: r.SnapshotEvent) -> None:
+        match event:
+            case r.SnapshotProgressed(snapshot):
+                self._on_snapshot_progressed(snapshot)
+            case r.SnapshotServed(replica):
+                self._on_snapshot_served(replica)
+            case r.SnapshotLoaded():
+                self._on_snapshot_loaded(event)
+            case r.SnapshotFailed():
+                self._on_snapshot_failed(event)
+            case r.LogShortened(start):
+                self._on_log_shortened(start)
 
     def _start(self) -> None:
         if self.role is not Role.UNATTACHED or self._election_at_ms is not None:

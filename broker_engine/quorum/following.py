@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from broker_engine.errors import ErrorCode
 from broker_engine.quorum.election import Elections
+from broker_engine.quorum.log_index import LogPosition
 from broker_engine.quorum.messages import BeginEpochRequest, EpochAnswer, FetchAnswer, FetchRequest
 from broker_engine.quorum.ready import Entry, SnapshotFailed, SnapshotLoaded
 from broker_engine.quorum.roles import Role
@@ -111,8 +112,14 @@ class Following(Elections):
 
     # --- snapshots
 
+    def _on_snapshot_progressed(self, snapshot: LogPosition) -> None:
+        """Large ones take longer than a fetch may: the time-out is for silence."""
+        if self._loading == snapshot:
+            self._election_at_ms = self._now_ms + self._timing.fetch_timeout_ms
+
     def _on_snapshot_loaded(self, event: SnapshotLoaded) -> None:
         assert self._loading == event.snapshot, "only the one that was asked for is put in place"
+        self._on_snapshot_progressed(event.snapshot)
         self._loading = None
         self.log.restart_at(event.snapshot)
         self._voters.restart_with(event.snapshot.end_offset - 1, event.voters)

@@ -84,13 +84,13 @@ class Leading(Following):
         heard_count = sum(1 for key in self.voters.keys if key == self.me or key in self._heard_from)
         if heard_count >= self.voters.majority_count:
             self._hear_from_everybody()
+            self._forget_observers()
 
     def _tick_leader(self) -> None:
         if self._is_due(self._check_at_ms):
             self._resign()
         elif self._is_due(self._begin_at_ms):
             self._begin_epoch()
-            self._forget_observers()
 
     def _forget_observers(self) -> None:
         oldest_ms = self._now_ms - _OBSERVER_FORGOTTEN_MS
@@ -142,6 +142,11 @@ class Leading(Following):
         if request.fetch_offset >= self.log.end_offset:
             progress.last_caught_up_ms = self._now_ms
         self._advance()
+
+    def _on_snapshot_served(self, replica: VoterKey) -> None:
+        if self.is_leader:
+            self.progress.setdefault(replica, Progress()).last_fetch_ms = self._now_ms
+            self._note_fetch(replica)
 
     def answer_fetch(self, request: FetchRequest) -> FetchAnswer:
         """What there is to say at this moment. Changes nothing: a shell that lets a request wait asks again."""

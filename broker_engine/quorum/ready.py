@@ -79,6 +79,20 @@ class SnapshotLoaded:
 
 
 @dataclass(frozen=True, slots=True)
+class SnapshotProgressed:
+    """A piece of it came, or it is being read: the leader is not silent, and this node not idle."""
+
+    snapshot: LogPosition
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotServed:
+    """Leader: a node reads a snapshot here. It will fetch again when it has it."""
+
+    replica: VoterKey
+
+
+@dataclass(frozen=True, slots=True)
 class SnapshotFailed:
     """It could not be had: damaged, or gone from the leader meanwhile."""
 
@@ -111,6 +125,7 @@ class Resign:
     """The node stops, or its disk failed: it leads no more in this epoch."""
 
 
+SnapshotEvent = SnapshotProgressed | SnapshotServed | SnapshotLoaded | SnapshotFailed | LogShortened
 Event = (
     Start
     | Tick
@@ -120,9 +135,7 @@ Event = (
     | PeerLost
     | Propose
     | Flushed
-    | SnapshotLoaded
-    | SnapshotFailed
-    | LogShortened
+    | SnapshotEvent
     | AddVoter
     | RemoveVoter
     | Resign

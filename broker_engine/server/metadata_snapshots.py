@@ -102,6 +102,14 @@ class MetadataSnapshots:
     def read(self, position: LogPosition) -> bytes:
         return self._files.read_small(_path(position))
 
+    def read_piece(self, position: LogPosition, offset: int, size_bytes: int) -> tuple[bytes, int]:
+        """With the size of the whole."""
+        handle = self._files.open(_path(position))
+        try:
+            return handle.pread(size_bytes, offset), handle.size_bytes
+        finally:
+            handle.close()
+
     def has(self, position: LogPosition) -> bool:
         return self._files.exists(_path(position))
 

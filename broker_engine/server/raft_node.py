@@ -73,6 +73,7 @@ class RaftNode:
         self._tasks = Supervisor()
         self._flushing: asyncio.Task[None] | None = None
         self._loading: asyncio.Task[None] | None = None
+        self._loading_position: LogPosition | None = None
         self._complaints: dict[int, str] = {}
         self._farewells: list[asyncio.Task[None]] = []
         self._point_lock = asyncio.Lock()
@@ -189,9 +190,18 @@ class RaftNode:
         log.info(
             "cutting the metadata log from %d to %d, where it parts from the leader's", self.log.end_offset, offset
         )
+        await self._end_flush()
         async with self._point_lock:
             await asyncio.to_thread(self.log.truncate_to, offset)
         self.on_truncated(offset)
+
+    async def _end_flush(self) -> None:
+        """Nothing is cut during one, and what it says of the log before a cut counts no more. The core fetches when all
+        records are durable, but a segment that was begun meanwhile leaves a flush of its own.
+        """
+        while self._flushing is not None:
+            await asyncio.wait({self._flushing})
+        self._inbox = deque(item for item in self._inbox if not isinstance(item[0], r.Flushed))
 
     async def roll(self) -> None:
         """Never while a thread cuts the log, or begins it anew."""
@@ -236,6 +246,9 @@ class RaftNode:
         except BrokerError as error:
             self._complain(node_id, str(error))
             self.post(r.SendFailed(node_id, request))
+        except Exception:
+            log.exception("an answer of node %d cannot be read", node_id)
+            self.post(r.SendFailed(node_id, request))  # or the core would wait for it for ever
         else:
             self._complaints.pop(node_id, None)
             self.post(r.Answered(node_id, answer))
@@ -279,8 +292,11 @@ class RaftNode:
     # --- snapshots
 
     def _load(self, position: LogPosition) -> None:
-        if self._loading is not None:
+        if self._loading is not None and not self._loading.done():
+            if self._loading_position == position:
+                return  # asked for again in another epoch: it is the same there
             self._loading.cancel()
+        self._loading_position = position
         leader_id = self.core.known_leader_id
         assert leader_id is not None
         self._loading = self._tasks.spawn(self._fetch_snapshot(leader_id, position), "fetch a metadata snapshot")
@@ -289,7 +305,9 @@ class RaftNode:
         assert self._peers is not None
         log.info("fetching the metadata snapshot at offset %d from node %d", position.end_offset, leader_id)
         try:
-            snapshot = await self._peers.fetch_snapshot(leader_id, position, self.core.epoch, self.snapshots)
+            snapshot = await self._peers.fetch_snapshot(
+                leader_id, position, self.core.epoch, self.snapshots, lambda: self.post(r.SnapshotProgressed(position))
+            )
         except (ConnectionFailed, BrokerError, SnapshotError) as error:
             log.warning("the metadata snapshot at offset %d could not be had: %s", position.end_offset, error)
             self.post(r.SnapshotFailed(position))
@@ -299,6 +317,7 @@ class RaftNode:
     async def _install(self, snapshot: Snapshot) -> None:
         if self.core.loading != snapshot.position:
             return  # another epoch began meanwhile, and its leader may say otherwise
+        await self._end_flush()
         async with self._point_lock:
             await asyncio.to_thread(self.log.begin_anew, snapshot.position.end_offset)
         self.on_snapshot(snapshot)

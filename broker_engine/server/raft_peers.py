@@ -6,7 +6,8 @@ Votes, fetches and snapshots have a lane each: a long poll never holds up a vote
 from __future__ import annotations
 
 import asyncio
-from typing import TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.names import CLUSTER_METADATA
@@ -31,6 +32,7 @@ _CHUNK_BYTES = 1024 * 1024
 _SNAPSHOT_BYTES_MAX = 1 << 30
 
 R = TypeVar("R", bound=Message)
+T = TypeVar("T")
 
 
 class RaftPeers:
@@ -82,9 +84,21 @@ class RaftPeers:
         return raft_wire.read_fetch_response(request, data, entries)
 
     async def fetch_snapshot(
-        self, node_id: int, position: LogPosition, epoch: int, snapshots: MetadataSnapshots
+        self,
+        node_id: int,
+        position: LogPosition,
+        epoch: int,
+        snapshots: MetadataSnapshots,
+        on_progress: Callable[[], None],
     ) -> Snapshot:
         """Whole, verified and on disk. SnapshotError where it is damaged."""
+        data = await self._fetch_pieces(node_id, position, epoch, on_progress)
+        reading = asyncio.to_thread(_kept, data, position, snapshots)
+        return await _telling(reading, on_progress, every_s=self._timing.fetch_timeout_ms / 4000)
+
+    async def _fetch_pieces(
+        self, node_id: int, position: LogPosition, epoch: int, on_progress: Callable[[], None]
+    ) -> bytes:
         data = bytearray()
         size_bytes = 1
         while len(data) < size_bytes:
@@ -94,9 +108,8 @@ class RaftPeers:
             if not piece or size_bytes > _SNAPSHOT_BYTES_MAX:
                 raise BrokerError(ErrorCode.INVALID_REQUEST, "a snapshot that has no end")
             data += piece
-        snapshot = await asyncio.to_thread(decode_snapshot, bytes(data), position)
-        await asyncio.to_thread(snapshots.write, position, bytes(data))
-        return snapshot
+            on_progress()
+        return bytes(data)
 
     async def _fetch_chunk(
         self, node_id: int, position: LogPosition, epoch: int, offset: int
@@ -126,6 +139,25 @@ class RaftPeers:
         if result.error_code != ErrorCode.NONE:
             raise BrokerError(ErrorCode(result.error_code))
         return result
+
+
+def _kept(data: bytes, position: LogPosition, snapshots: MetadataSnapshots) -> Snapshot:
+    """In a thread."""
+    snapshot = decode_snapshot(data, position)
+    snapshots.write(position, data)
+    return snapshot
+
+
+async def _telling(work: Coroutine[Any, Any, T], tell: Callable[[], None], *, every_s: float) -> T:
+    """What the work answers; `tell` is called while it lasts."""
+    task = asyncio.ensure_future(work)
+    try:
+        while not task.done():
+            await asyncio.wait({task}, timeout=every_s)
+            tell()
+    finally:
+        task.cancel()
+    return task.result()
 
 
 def _joined(records: object) -> bytes:

@@ -223,6 +223,45 @@ def test_a_loaded_snapshot_takes_the_place_of_the_log() -> None:
     assert core.voters == voters
 
 
+def test_a_snapshot_that_takes_longer_than_a_fetch_may_is_loaded_all_the_same() -> None:
+    core, request = follower_with([(1, 0)], 5, 4)
+    reply(core, request, snapshot=LogPosition(3, 50))
+    for now_ms in range(0, 20_000, 1_000):
+        core.step(r.SnapshotProgressed(LogPosition(3, 50)), now_ms)
+        core.step(r.Tick(), now_ms)
+    assert (core.role, core.loading) == (Role.FOLLOWER, LogPosition(3, 50))
+    core.step(r.SnapshotLoaded(LogPosition(3, 50), VoterSet.of(map(Voter, (A, B)))), 20_900)
+    core.step(r.Tick(), 21_100)
+    assert core.role is Role.FOLLOWER
+
+
+def test_a_leader_that_falls_silent_during_a_snapshot_is_given_up() -> None:
+    core, request = follower_with([(1, 0)], 5, 4)
+    reply(core, request, snapshot=LogPosition(3, 50))
+    core.step(r.SnapshotProgressed(LogPosition(2, 40)), 1_500)  # of one that is not wanted any more
+    core.step(r.Tick(), 2_100)
+    assert (core.role, core.loading) == (Role.PROSPECTIVE, None)
+
+
+def test_who_reads_a_snapshot_counts_as_heard_from() -> None:
+    leader = leader_with([(3, 50)], 60, start=LogPosition(3, 50))
+    for now_ms in range(10_000, 30_000, 1_000):
+        leader.step(r.SnapshotServed(B), now_ms)
+        leader.step(r.Tick(), now_ms)
+    assert leader.is_leader
+    leader.step(r.Tick(), 40_000)
+    assert not leader.is_leader
+
+
+def test_observers_that_are_gone_are_forgotten() -> None:
+    leader = leader_with([(1, 0)], 5)
+    fetch(leader, D, 5, 1)
+    assert D in leader.progress
+    request = FetchRequest(request_id=2, epoch=leader.epoch, replica=B, fetch_offset=5, last_epoch=1)
+    leader.step(r.Asked(request), 10_000 + 300_001)
+    assert D not in leader.progress
+
+
 def test_a_log_that_a_snapshot_replaced_is_not_shortened_to_before_it() -> None:
     """The own snapshot was done a moment later than the leader's was installed. Found by simulation, seed 901715."""
     core, request = follower_with([(1, 0)], 60, 4)
