@@ -159,7 +159,8 @@ class TopicConfig:
         at_least(4), broker_defaults=_from("log.index.size.max.bytes"))
     segment_jitter_ms: int = knob(
         "segment.jitter.ms", _LONG, 0,
-        "Roll up to this much earlier, so that topics do not all roll at once.", at_least(0),
+        "Roll earlier than segment.ms by a random time below this, each segment by its own, so that topics do not all "
+        "roll at once.", at_least(0),
         broker_defaults=(BrokerDefault("log.roll.jitter.ms"), BrokerDefault("log.roll.jitter.hours", _HOUR_MS)))
     segment_ms: int = knob(
         "segment.ms", _LONG, 7 * _DAY_MS, "Roll a segment at this age.", at_least(1),

@@ -14,6 +14,8 @@ LONG_MAX = (1 << 63) - 1
 class LogConfig:
     segment_bytes: int = 1 << 30
     segment_ms: int = WEEK_MS
+    segment_jitter_ms: int = 0
+    """A segment rolls up to this much before `segment_ms`, each by a share of its own."""
     segment_index_bytes: int = 10 << 20
     index_interval_bytes: int = 4096
     retention_ms: int = WEEK_MS
@@ -31,3 +33,7 @@ class LogConfig:
     """How long compaction keeps tombstones and the markers of transactions that have no record left."""
     decompressed_bytes_max: int = 100 << 20
     """How much a look-up by time may decompress of one stored batch."""
+
+    def roll_ms(self, jitter_share: float) -> int:
+        """The age at which a segment rolls. The share is below 1, so something is left however large the jitter."""
+        return self.segment_ms - int(jitter_share * min(self.segment_jitter_ms, self.segment_ms))

@@ -38,14 +38,29 @@ from broker_engine.records.header import HEADER_SIZE_BYTES, NO_TIMESTAMP, BatchH
 __all__ = ["AppendResult", "LogRead", "LogState", "PartitionLog"]
 
 
+def no_jitter() -> float:
+    return 0.0
+
+
 class PartitionLog(CompactableLog):
-    def __init__(self, files: Files, directory: str, config: LogConfig, clock: Clock, loaded: LoadedLog) -> None:
+    def __init__(
+        self,
+        files: Files,
+        directory: str,
+        config: LogConfig,
+        clock: Clock,
+        loaded: LoadedLog,
+        *,
+        jitter: Callable[[], float],
+    ) -> None:
         """Not for callers: see `open`."""
         super().__init__(files, directory, config, loaded.segments, loaded.epochs)
         self.durable_end_offset = self.log_end_offset
         self.pack_producers: Callable[[], bytes] | None = None
         """Set by the owner: what producers did below the log's end, to be kept at each roll and at `close`."""
         self._clock = clock
+        self._jitter = jitter
+        self._give_jitter(self._segments[-1])
         self._snapshots = SnapshotFiles(files, directory)
         self._unsynced_dirs: dict[str, None] = {}
         self._are_epochs_unsynced = False
@@ -62,8 +77,12 @@ class PartitionLog(CompactableLog):
         topic_id: UUID,
         recovery_point: int | None = None,
         log_start_offset: int = 0,
+        jitter: Callable[[], float] = no_jitter,
     ) -> Self:
-        """Make or recover the log in `directory`. Blocks; what it answers as durable was synced."""
+        """Make or recover the log in `directory`. Blocks; what it answers as durable was synced.
+
+        `jitter` is a random number, at least 0 and below 1, of which each segment takes one where its topic has jitter.
+        """
         with storage_errors():
             was_durable = bool(recovery_point) and files.exists(directory)
             changed_dirs = make_partition_dir(files, directory, was_durable=was_durable)
@@ -79,7 +98,7 @@ class PartitionLog(CompactableLog):
                 changed_dirs.append(directory)
             elif loaded.segments[-1].base_offset >= (recovery_point or 0):
                 changed_dirs.append(directory)  # no flush since the last segment was made: its name may not be durable
-            log = cls(files, directory, config, clock, loaded)
+            log = cls(files, directory, config, clock, loaded, jitter=jitter)
             log.log_start_offset = min(max(log.log_start_offset, log_start_offset), log.log_end_offset)
             if not is_new:
                 log._remove_useless_snapshots()
@@ -172,7 +191,7 @@ class PartitionLog(CompactableLog):
         active = self._segments[-1]
         if active.size_bytes == 0:
             return active
-        new = create_segment(self._files, self.directory, active.end_offset, self._clock.now_ms())
+        new = self._new_segment(active.end_offset)
         active.seal()
         self._unsynced[active] = None  # its indexes
         self._write_snapshot()
@@ -180,6 +199,14 @@ class PartitionLog(CompactableLog):
         self._bases.append(new.base_offset)
         self._unsynced_dirs[self.directory] = None
         return new
+
+    def _new_segment(self, base_offset: int) -> Segment:
+        segment = create_segment(self._files, self.directory, base_offset, self._clock.now_ms())
+        self._give_jitter(segment)
+        return segment
+
+    def _give_jitter(self, segment: Segment) -> None:
+        segment.jitter_share = self._jitter() if self.config.segment_jitter_ms else 0.0
 
     def _remove_useless_snapshots(self) -> None:
         if self._snapshots.remove_useless(self.log_end_offset, self._bases):
@@ -352,6 +379,7 @@ class PartitionLog(CompactableLog):
         active = reload_active(self._files, self.directory, cut.base_offset, self.config, holes)
         active.txn_index.replace([entry for entry in active.txn_index.entries() if entry.last_offset < offset])
         active.handle.sync()
+        active.jitter_share = cut.jitter_share
         self._segments[-1] = active
         self.durable_end_offset = min(self.durable_end_offset, self.log_end_offset)
         if self.durable_end_offset < self.log_end_offset:

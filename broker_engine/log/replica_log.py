@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from broker_engine.errors import BrokerError, ErrorCode
-from broker_engine.log.layout import create_segment
 from broker_engine.log.partition_log import PartitionLog
 from broker_engine.log.results import storage_error
 from broker_engine.log.retention import DeletedSegment
@@ -91,7 +90,7 @@ class ReplicaLog(PartitionLog):
             raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, "the log is empty, but not idle yet")
         try:
             DeletedSegment.take_out(self._segments[0], self._files).remove()
-            self._segments[:] = [create_segment(self._files, self.directory, start_offset, self._clock.now_ms())]
+            self._segments[:] = [self._new_segment(start_offset)]
         except OSError as error:
             self._go_offline()  # there may be no segment at all now
             raise storage_error(error) from error
@@ -111,7 +110,7 @@ class ReplicaLog(PartitionLog):
             self._snapshots.remove_above(-1)
             self._epochs.truncate_from_end(-1)
             self._write_epochs()
-            self._segments[:] = [create_segment(self._files, self.directory, start_offset, self._clock.now_ms())]
+            self._segments[:] = [self._new_segment(start_offset)]
             self._files.sync_dir(self.directory)
         except OSError as error:
             self._go_offline()  # some files are gone, some are not

@@ -45,6 +45,8 @@ class Segment:
         self.handle = handle
         self.end_offset = base_offset
         self.created_ms = created_ms
+        self.jitter_share = 0.0
+        """How much of the topic's jitter is its own: at least 0, below 1."""
         self.max_timestamp = MaxTimestamp()
         self.first_timestamp: int | None = None
         self.newest_ms = NO_TIMESTAMP
@@ -84,7 +86,7 @@ class Segment:
             return False
         return (
             size_bytes + header.size_bytes > config.segment_bytes
-            or self._age_ms_at(header, now_ms) > config.segment_ms
+            or self._age_ms_at(header, now_ms) > config.roll_ms(self.jitter_share)
             or (self.offset_index.entry_count + 1) * OFFSET_ENTRY.size > config.segment_index_bytes
             or header.last_offset - self.base_offset > RELATIVE_OFFSET_MAX
         )

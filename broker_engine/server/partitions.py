@@ -323,6 +323,7 @@ class Partitions:
             topic_id=wanted.topic.id,
             recovery_point=saved.recovery_point,
             log_start_offset=saved.log_start_offset,
+            jitter=self._randomness.unit,
         )
 
     def _delete(self, local: LocalPartition) -> None:

@@ -41,6 +41,7 @@ def log_config(config: TopicConfig) -> LogConfig:
         segment_bytes=config.segment_bytes,
         # A record in the active segment is not compacted: it must not stay there for longer than the greatest lag.
         segment_ms=min(config.segment_ms, config.max_compaction_lag_ms) if config.is_compacted else config.segment_ms,
+        segment_jitter_ms=config.segment_jitter_ms,
         segment_index_bytes=config.segment_index_bytes,
         index_interval_bytes=config.index_interval_bytes,
         retention_ms=config.retention_ms,

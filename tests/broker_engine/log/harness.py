@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from broker_engine.log.config import LogConfig
 from broker_engine.log.files import Files
-from broker_engine.log.partition_log import AppendResult
+from broker_engine.log.partition_log import AppendResult, no_jitter
 from broker_engine.log.replica_log import ReplicaLog
 from broker_engine.records.batch import Record, decode_records, iter_batches, parse_header
 from broker_engine.records.builder import NewRecord, build_batch
@@ -30,8 +30,11 @@ class ManualClock:
 
 
 class LogHarness:
-    def __init__(self, files: Files, config: LogConfig | None = None) -> None:
+    def __init__(
+        self, files: Files, config: LogConfig | None = None, *, jitter: Callable[[], float] = no_jitter
+    ) -> None:
         self.files = files
+        self.jitter = jitter
         self.clock = ManualClock()
         self.config = config or LogConfig()
         self.log = self.open()
@@ -45,6 +48,7 @@ class LogHarness:
             topic_id=TOPIC_ID,
             recovery_point=recovery_point,
             log_start_offset=log_start_offset,
+            jitter=self.jitter,
         )
         return self.log
 

@@ -101,24 +101,6 @@ def test_segments_roll_by_size(files: Files) -> None:
     assert all(len(name) == 24 for name in names)
 
 
-def test_segments_roll_by_time(files: Files) -> None:
-    harness = LogHarness(files, LogConfig(segment_ms=1000))
-    harness.append(b"a")
-    harness.clock.time_ms += 1000
-    harness.append(b"b")
-    assert harness.log.segment_count == 1
-    harness.clock.time_ms += 1
-    harness.append(b"c")
-    assert harness.log.segment_count == 2
-
-
-def test_segments_roll_when_the_index_is_full(files: Files) -> None:
-    harness = LogHarness(files, LogConfig(index_interval_bytes=1, segment_index_bytes=32))
-    for value in numbered(12):
-        harness.append(value)
-    assert harness.log.segment_count == 3
-
-
 def test_old_segments_go_and_the_log_starts_later(files: Files) -> None:
     harness = LogHarness(files, LogConfig(segment_bytes=400, retention_ms=1000))
     for value in numbered(10):
