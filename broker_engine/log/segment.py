@@ -87,9 +87,15 @@ class Segment:
         return (
             size_bytes + header.size_bytes > config.segment_bytes
             or self._age_ms_at(header, now_ms) > config.roll_ms(self.jitter_share)
-            or (self.offset_index.entry_count + 1) * OFFSET_ENTRY.size > config.segment_index_bytes
+            or self._is_an_index_full(config.segment_index_bytes)
             or header.last_offset - self.base_offset > RELATIVE_OFFSET_MAX
         )
+
+    def _is_an_index_full(self, index_bytes_max: int) -> bool:
+        """The time index keeps room for the entry that sealing adds."""
+        offset_bytes = (self.offset_index.entry_count + 1) * OFFSET_ENTRY.size
+        time_bytes = (self.time_index.entry_count + 2) * TIME_ENTRY.size
+        return offset_bytes > index_bytes_max or time_bytes > index_bytes_max
 
     def _age_ms_at(self, header: BatchHeader, now_ms: int) -> int:
         """By the records' own time where they have one, as Kafka counts it; else by the clock."""

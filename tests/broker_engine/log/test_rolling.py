@@ -7,10 +7,12 @@ import pytest
 from broker_engine.config import BrokerConfig, TopicConfig
 from broker_engine.log.config import LogConfig
 from broker_engine.log.files import Files
+from broker_engine.log.index import TIME_ENTRY
 from broker_engine.log.memory_files import MemoryFiles
+from broker_engine.log.segment import TIME_INDEX_SUFFIX, segment_path
 from broker_engine.server.topic_settings import log_config
 from broker_engine.simulator.sim_clock import SimRandomness
-from tests.broker_engine.log.harness import LogHarness, numbered
+from tests.broker_engine.log.harness import DIRECTORY, LogHarness, numbered
 
 
 def test_segments_roll_by_time(files: Files) -> None:
@@ -24,11 +26,34 @@ def test_segments_roll_by_time(files: Files) -> None:
     assert harness.log.segment_count == 2
 
 
-def test_segments_roll_when_the_index_is_full(files: Files) -> None:
-    harness = LogHarness(files, LogConfig(index_interval_bytes=1, segment_index_bytes=32))
+def test_segments_roll_when_the_offset_index_is_full(files: Files) -> None:
+    harness = LogHarness(files, LogConfig(index_interval_bytes=1, segment_index_bytes=36))
     for value in numbered(12):
+        harness.append(value)  # all of one time: that index has one entry
+    assert harness.log.segment_count == 3
+
+
+def test_segments_roll_when_the_time_index_is_full(files: Files) -> None:
+    """Of four entries of 12 bytes the last is kept for sealing; six of the offset index would fit."""
+    harness = LogHarness(files, LogConfig(index_interval_bytes=1, segment_index_bytes=48))
+    for value in numbered(12):
+        harness.clock.time_ms += 1
         harness.append(value)
     assert harness.log.segment_count == 3
+    bases = harness.log.segment_bases
+    assert [time_entry_count(files, base) for base in bases[:-1]] == [3, 3]
+
+
+def test_the_time_index_has_room_for_the_entry_that_sealing_adds(files: Files) -> None:
+    harness = LogHarness(files, LogConfig(index_interval_bytes=100, segment_index_bytes=48))
+    while harness.log.segment_count == 1:
+        harness.clock.time_ms += 1
+        harness.append(b"a batch of less than 100 bytes")
+    assert time_entry_count(files, 0) <= 4
+
+
+def time_entry_count(files: Files, base_offset: int) -> int:
+    return len(files.read_small(segment_path(DIRECTORY, base_offset, TIME_INDEX_SUFFIX))) // TIME_ENTRY.size
 
 
 def age_ms_at_roll(harness: LogHarness) -> int:
