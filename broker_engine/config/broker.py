@@ -42,8 +42,8 @@ from broker_engine.names import is_valid_tenant_id
 
 Environment = Literal["development", "production"]
 
-_BOOLEAN, _INT, _LIST, _LONG, _STRING = (
-    ConfigType.BOOLEAN, ConfigType.INT, ConfigType.LIST, ConfigType.LONG, ConfigType.STRING)  # fmt: skip
+_BOOLEAN, _DOUBLE, _INT = ConfigType.BOOLEAN, ConfigType.DOUBLE, ConfigType.INT
+_LIST, _LONG, _STRING = ConfigType.LIST, ConfigType.LONG, ConfigType.STRING
 _INT_MAX = (1 << 31) - 1
 _TENANT_PREFIX, _TENANT_SUFFIX = "listener.name.", ".tenant"
 INTERNAL_REPLICATION_FACTOR_MIN = 3
@@ -111,6 +111,10 @@ class BrokerConfig(ClusterConfig):
         "log.retention.check.interval.ms", _LONG, 300_000, "How often old segments are looked for.", at_least(1))
     log_cleaner_backoff_ms: int = knob(
         "log.cleaner.backoff.ms", _LONG, 15_000, "How long the compactor waits between two rounds.", at_least(1))
+    log_cleaner_io_max_bytes_per_second: float = knob(
+        "log.cleaner.io.max.bytes.per.second", _DOUBLE, float(32 << 20),
+        "Bytes per second that compaction may read, all logs together; what it writes is less, and not counted. A log "
+        "that is being compacted goes on as it began. Apache Kafka's default is no bound.", at_least(1), dynamic=True)
     log_flush_offset_checkpoint_interval_ms: int = knob(
         "log.flush.offset.checkpoint.interval.ms", _INT, 60_000, "How often recovery points are written.", at_least(0))
     log_dir_free_bytes_min: int = knob(

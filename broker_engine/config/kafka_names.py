@@ -87,7 +87,6 @@ KAFKA_NAMES_NOT_SUPPORTED = frozenset(
         "log.cleaner.enable",
         "log.cleaner.io.buffer.load.factor",
         "log.cleaner.io.buffer.size",
-        "log.cleaner.io.max.bytes.per.second",
         "log.cleaner.threads",
         "log.dir",
         "log.dir.failure.timeout.ms",

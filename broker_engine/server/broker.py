@@ -302,8 +302,7 @@ class Broker:
             lower_points=self.upkeep.write_recovery_points,
             on_corrupt=self.mender.on_corrupt,
         )
-        backoff_ms = self.config.log_cleaner_backoff_ms
-        self.compactor = Compactor(self.partitions, files, self.clock, backoff_ms=backoff_ms, make_pacer=make_pacer)
+        self.compactor = Compactor(self.partitions, files, self.clock, self.config, make_pacer=make_pacer)
 
     def _cluster_secret(self) -> str:
         path = self.config.cluster_secret_file

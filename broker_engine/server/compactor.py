@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 
 from broker_engine.clock import Clock
+from broker_engine.config import BrokerConfig
 from broker_engine.errors import BrokerError
 from broker_engine.log.compaction import Cleaning, CompactionJob
 from broker_engine.log.files import Files
@@ -22,7 +23,7 @@ from broker_engine.server.partitions import Partitions
 log = logging.getLogger(__name__)
 
 CLEANER_OFFSETS = "cleaner-offset-checkpoint"
-BYTES_PER_S_MAX = 32 << 20
+_RATE = "log.cleaner.io.max.bytes.per.second"
 
 
 class Compactor:
@@ -31,17 +32,15 @@ class Compactor:
         partitions: Partitions,
         files: Files,
         clock: Clock,
+        config: BrokerConfig,
         *,
-        backoff_ms: int = 15_000,
-        bytes_per_s_max: int = BYTES_PER_S_MAX,
         make_pacer: Callable[[int], Pacer] = Pacer,
     ) -> None:
-        """`backoff_ms` passes between two looks at all logs."""
-        self._backoff_s = backoff_ms / 1000
         self._partitions = partitions
         self._files = files
         self._clock = clock
-        self._pacer = make_pacer(bytes_per_s_max)
+        self._config = config
+        self._make_pacer = make_pacer
         self._saved = read_checkpoint(files, CLEANER_OFFSETS)
         self.run_count = 0
         self.uncleanable_count = 0
@@ -49,7 +48,7 @@ class Compactor:
 
     async def run(self) -> None:
         while True:
-            await asyncio.sleep(self._backoff_s)
+            await asyncio.sleep(self._config.log_cleaner_backoff_ms / 1000)
             await self.compact_all()
 
     async def compact_all(self) -> None:
@@ -89,25 +88,30 @@ class Compactor:
 
     async def _carry_out(self, local: LocalPartition, job: CompactionJob) -> None:
         self.run_count += 1
+        pacer = self._make_pacer(self._bytes_per_s_max())
         try:
-            await self._pacer.run(lambda: job.prepare(self._pacer))
+            await pacer.run(lambda: job.prepare(pacer))
             for cleaning in job.cleanings():
-                await self._clean(local, cleaning)
+                await self._clean(local, cleaning, pacer)
         finally:
             local.log.end_compaction(job)
         if job.problem:
             self.uncleanable_count += 1
             log.error("%s-%d cannot be compacted and is left alone: %s", local.name, local.index, job.problem)
 
-    async def _clean(self, local: LocalPartition, cleaning: Cleaning) -> None:
-        await self._pacer.run(lambda: cleaning.clean(self._pacer))
+    def _bytes_per_s_max(self) -> int:
+        """Asked for each log anew: it may be changed while the broker runs."""
+        return self._partitions.broker_setting(_RATE, int(self._config.log_cleaner_io_max_bytes_per_second))
+
+    async def _clean(self, local: LocalPartition, cleaning: Cleaning, pacer: Pacer) -> None:
+        await pacer.run(lambda: cleaning.clean(pacer))
         await local.settled()
         deleted = local.log.swap_in(cleaning)
         if deleted is None:
-            await self._pacer.run(cleaning.discard)
+            await pacer.run(cleaning.discard)
             return
         try:
-            await self._pacer.run(cleaning.finish)
+            await pacer.run(cleaning.finish)
         finally:
             local.log.settle(cleaning)
         for segment in deleted:

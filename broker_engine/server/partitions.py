@@ -14,7 +14,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from broker_engine.clock import Clock, Randomness
-from broker_engine.config import BrokerConfig, TopicConfig
+from broker_engine.config import BROKER_CONFIGS, BrokerConfig, TopicConfig
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log.files import Files
 from broker_engine.log.replica_log import ReplicaLog
@@ -186,7 +186,12 @@ class Partitions:
     def broker_setting(self, name: str, default: int) -> int:
         """A number that may be changed while the broker runs: its own, else every broker's."""
         own, all_brokers = (self._image.broker_configs.get(key, {}) for key in (str(self._node_id), ""))
-        return int(own.get(name, all_brokers.get(name, default)))
+        text = own.get(name, all_brokers.get(name))
+        if text is None:
+            return default
+        value = BROKER_CONFIGS[name].parse(text)
+        assert isinstance(value, int | float), "only numbers are asked for"
+        return int(value)
 
     def _is_eligible(self, broker_id: int, broker_epoch: int) -> bool:
         """May this life of a broker be in sync?"""

@@ -3,32 +3,46 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
-from typing import cast
 from uuid import UUID
 
 import pytest
 
+from broker_engine.clock import Clock, SystemRandomness
 from broker_engine.config import BrokerConfig, TopicConfig
 from broker_engine.log.config import LogConfig
 from broker_engine.log.files import DiskFiles
+from broker_engine.log.memory_files import MemoryFiles
+from broker_engine.metadata.image import EMPTY_IMAGE
 from broker_engine.names import ROOT, Name
 from broker_engine.partition.core import PartitionCore
 from broker_engine.records.builder import NewRecord, build_batch
 from broker_engine.server.compactor import CLEANER_OFFSETS, Compactor
 from broker_engine.server.local_partition import LocalPartition
-from broker_engine.server.partitions import Partitions
+from broker_engine.server.pacer import Pacer
+from broker_engine.server.partitions import Partitions, SavedOffsets
 from tests.broker_engine.log.harness import LogHarness
 from tests.broker_engine.log.test_compaction import hostile_batch
 
+RATE = "log.cleaner.io.max.bytes.per.second"
 CONFIG = LogConfig(is_compacting=True, is_deleting=False, segment_bytes=1 << 20, min_cleanable_dirty_ratio=0)
 
 
-class Held:
-    """As much of Partitions as the compactor uses."""
+class Held(Partitions):
+    """With partitions that no image gave it."""
 
-    def __init__(self, locals_: Iterable[LocalPartition]) -> None:
+    def __init__(self, config: BrokerConfig, clock: Clock, locals_: Iterable[LocalPartition]) -> None:
+        super().__init__(
+            node_id=config.node_id,
+            files=MemoryFiles(),
+            clock=clock,
+            randomness=SystemRandomness(),
+            config=config,
+            request_flush=lambda local: None,
+            saved=SavedOffsets(),
+        )
         self._locals = list(locals_)
 
     def all(self) -> Iterable[LocalPartition]:
@@ -80,8 +94,9 @@ class CompactedPartition:
 def compactor_of(
     root: Path, *held: CompactedPartition, bytes_per_s_max: int = 1 << 30, is_flushed: bool = True
 ) -> Compactor:
-    partitions = cast(Partitions, Held([each.local(is_flushed=is_flushed) for each in held]))
-    return Compactor(partitions, DiskFiles(root), held[0].harness.clock, bytes_per_s_max=bytes_per_s_max)
+    config, clock = BrokerConfig.load({RATE: str(bytes_per_s_max)}), held[0].harness.clock
+    partitions = Held(config, clock, [each.local(is_flushed=is_flushed) for each in held])
+    return Compactor(partitions, DiskFiles(root), clock, config)
 
 
 async def test_logs_are_compacted_and_how_far_is_remembered(tmp_path: Path) -> None:
@@ -149,3 +164,30 @@ async def test_a_stop_in_the_middle_leaves_the_log_as_it_was(tmp_path: Path) -> 
     assert sorted(path.name for path in folder.iterdir()) == names
     assert orders.offsets() == list(range(300))
     orders.harness.log.close()
+
+
+@pytest.mark.parametrize(
+    ("given", "changed", "rate"),
+    [
+        ({}, {}, 32 << 20),
+        ({RATE: "1000000"}, {}, 1_000_000),
+        ({RATE: "1.7976931348623157E308"}, {"": {RATE: "2.5E6"}}, 2_500_000),
+        ({}, {"": {RATE: "2000"}, "1": {RATE: "3000"}, "2": {RATE: "4000"}}, 3000),
+    ],
+)
+async def test_the_rate_is_the_brokers_and_may_be_changed_while_it_runs(
+    tmp_path: Path, given: dict[str, str], changed: dict[str, dict[str, str]], rate: int
+) -> None:
+    orders, rates = CompactedPartition(tmp_path, "orders"), list[int]()
+    orders.put(b"a", 3)
+    config, clock = BrokerConfig.load(given), orders.harness.clock
+    partitions = Held(config, clock, [orders.local()])
+
+    def make_pacer(bytes_per_s_max: int) -> Pacer:
+        rates.append(bytes_per_s_max)
+        return Pacer(1 << 30)
+
+    compactor = Compactor(partitions, DiskFiles(tmp_path), clock, config, make_pacer=make_pacer)
+    await partitions.open_missing(EMPTY_IMAGE, dataclasses.replace(EMPTY_IMAGE, broker_configs=changed))
+    await compactor.compact_all()
+    assert rates == [rate]
