@@ -30,8 +30,9 @@ class ClusterConfig:
         "A candidate that lost waits at most this long before it tries again.", at_least(1))
     controller_quorum_append_linger_ms: int = knob(
         "controller.quorum.append.linger.ms", _INT, 0,
-        "How long the leader gathers changes of metadata before it writes them. 0 here: one batch is under way at a "
-        "time, and what comes meanwhile is the next.", at_least(0))
+        "No effect: the leader of the metadata never waits for more changes. One batch is under way at a time, and "
+        "what comes meanwhile is the next. Taken so that a configuration of Apache Kafka's, whose default is 25, can "
+        "be used.", at_least(0))
     metadata_log_max_record_bytes_between_snapshots: int = knob(
         "metadata.log.max.record.bytes.between.snapshots", _LONG, 20 << 20,
         "A snapshot of the metadata is made after this many bytes of changes.", at_least(1))

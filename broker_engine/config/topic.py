@@ -1,6 +1,6 @@
 """TopicConfig: what one topic does, by its own overrides, else the broker's defaults. All names of Kafka 4.3, and ours.
 
-Taken and checked but without effect yet: `preallocate`.
+Taken and checked but without effect: `preallocate`, and those of tiered storage.
 `remote.storage.enable=true` is refused.
 """
 
@@ -131,7 +131,9 @@ class TopicConfig:
         "acks=all needs this many replicas in sync. Unset: 2 where the topic has 3 or more replicas, else 1.",
         at_least(1), broker_defaults=_from("min.insync.replicas"))
     preallocate: bool = knob(
-        "preallocate", _BOOLEAN, False, "Reserve a segment's space when it is made.",
+        "preallocate", _BOOLEAN, False,
+        "No effect: a segment's file grows with what is appended. Room behind the last batch would look like what a "
+        "crash tore.",
         broker_defaults=_from("log.preallocate"))
     record_validation: str = knob(
         "record.validation", _STRING, "header",
