@@ -79,7 +79,9 @@ class TopicConfig:
         "delete.retention.ms", _LONG, _DAY_MS, "How long compaction keeps tombstones.",
         at_least(0), broker_defaults=_from("log.cleaner.delete.retention.ms"))
     file_delete_delay_ms: int = knob(
-        "file.delete.delay.ms", _LONG, _MINUTE_MS, "How long a removed segment's files stay on disk.",
+        "file.delete.delay.ms", _LONG, _MINUTE_MS,
+        "How long the files of a segment that retention, DeleteRecords or compaction took out stay on disk, named "
+        "`.deleted`. While the disk is nearly full they go at once, as do those of a deleted topic.",
         at_least(0), broker_defaults=_from("log.segment.delete.delay.ms"))
     flush_messages: int = knob(
         "flush.messages", _LONG, LONG_MAX, "Flush after this many records, besides what ack.durability asks for.",

@@ -11,6 +11,7 @@ from broker_engine.log.compaction_plan import CompactionPlan, plan_compaction
 from broker_engine.log.config import LogConfig
 from broker_engine.log.file_seam import Files
 from broker_engine.log.readable_log import ReadableLog
+from broker_engine.log.removals import Removals
 from broker_engine.log.results import LogState, storage_error, storage_errors
 from broker_engine.log.retention import DeletedSegment
 from broker_engine.log.segment import Segment
@@ -28,6 +29,8 @@ class CompactableLog(ReadableLog):
     ) -> None:
         super().__init__(directory, config, segments, epochs)
         self._files = files
+        self.removals: Removals | None = None
+        """Set by the owner: where files of removed segments wait. Without it none does."""
         self._unsynced: dict[Segment, None] = {}
         self.clean_end_offset = 0
         """Below it every key is unique: set by the owner from its checkpoint, raised by each compaction."""
@@ -84,7 +87,8 @@ class CompactableLog(ReadableLog):
         )
 
     def swap_in(self, cleaning: Swapping) -> list[DeletedSegment] | None:
-        """Readers have the cleaned segment from now on. None if there is nothing to swap: then `discard` it.
+        """Readers have the cleaned segment from now on. None if there is nothing to swap: then `discard` it. Else the
+        old ones, for the caller to remove; they may also wait elsewhere (`removals`).
 
         Until `settle` no segment is removed.
         """
@@ -101,10 +105,18 @@ class CompactableLog(ReadableLog):
             for source in cleaning.sources:
                 self._unsynced.pop(source, None)
                 deleted.append(DeletedSegment.take_out(source, self._files))
-            return deleted
+            return self._let_wait(deleted)
         except OSError as error:
             self._go_offline()  # some have gone, some have not: a restart finishes it
             raise storage_error(error) from error
+
+    def _let_wait(self, deleted: list[DeletedSegment]) -> list[DeletedSegment]:
+        """What is to be removed now; the rest waits."""
+        delay_ms = self.config.file_delete_delay_ms
+        if self.removals is None or delay_ms == 0:
+            return deleted
+        self.removals.add(deleted, delay_ms)
+        return []
 
     def settle(self, cleaning: Swapping) -> None:
         """The cleaned segment's files have their names."""

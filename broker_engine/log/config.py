@@ -22,6 +22,8 @@ class LogConfig:
     """-1 keeps forever."""
     retention_bytes: int = FOREVER
     """-1 keeps forever."""
+    file_delete_delay_ms: int = 0
+    """How long a removed segment's files stay, where the log's owner has a place for them to wait."""
     is_deleting: bool = True
     """cleanup.policy contains `delete`: without it neither bound removes anything."""
     is_compacting: bool = False

@@ -314,7 +314,10 @@ class PartitionLog(CompactableLog):
     # --- removing
 
     def apply_retention(self, now_ms: int, *, high_watermark: int | None = None) -> list[DeletedSegment]:
-        """Take out segments that are too old or too many, oldest first. The caller runs each one's `remove`."""
+        """Take out segments that are too old or too many, oldest first. The caller runs each one's `remove`.
+
+        Files that wait (`removals`) are not among them: the first base offset tells whether anything was taken out.
+        """
         self._check_online()
         if self._swap is not None:
             return []  # its files are about to get their names: next time
@@ -345,7 +348,7 @@ class PartitionLog(CompactableLog):
         # Not from the log's start: a crash may forget that, and then what lies before it is there again.
         if count and self._epochs.truncate_from_start(self._segments[0].base_offset):
             self._write_epochs()
-        return deleted
+        return self._let_wait(deleted)
 
     def truncate_to(self, offset: int) -> None:
         """Drop every batch that reaches to or above `offset`, for good: blocks until the cut is durable.

@@ -284,7 +284,14 @@ class Broker:
         self.disk_floor = DiskFloor(self.config.log_dir_free_bytes_min, self.data_dir.store.space)
         self.disk_floor.look()
         self.log_starts = LogStarts(self.partitions, files)
-        self.upkeep = Upkeep(self.partitions, self.log_starts, files, self.config, self.clock)
+        self.upkeep = Upkeep(
+            self.partitions,
+            self.log_starts,
+            files,
+            self.config,
+            self.clock,
+            is_disk_low=lambda: self.disk_floor.is_low,
+        )
         self.partitions.after_removal = self.upkeep.write_recovery_points
         make_pacer = partial(Pacer, sleep=self.surroundings.sleep_in_thread)
         self.scrubber = Scrubber(self.partitions, make_pacer=make_pacer)

@@ -356,8 +356,9 @@ class LocalPartition:
     def apply_retention(self, now_ms: int) -> list[DeletedSegment]:
         if self.busy is not None:
             return []
+        first_base = self.log.segment_bases[0]
         deleted = self.log.apply_retention(now_ms, high_watermark=self.core.last_stable_offset)
-        if deleted:
+        if self.log.segment_bases[0] != first_base:
             self.note_log_start()
         return deleted
 

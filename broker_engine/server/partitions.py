@@ -17,6 +17,7 @@ from broker_engine.clock import Clock, Randomness
 from broker_engine.config import BROKER_CONFIGS, BrokerConfig, TopicConfig
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log.files import Files
+from broker_engine.log.removals import Removals
 from broker_engine.log.replica_log import ReplicaLog
 from broker_engine.metadata.image import EMPTY_IMAGE, MetadataImage, PartitionImage, TopicImage
 from broker_engine.metadata.parts import RECOVERING
@@ -75,6 +76,8 @@ class Partitions:
         self._by_key: dict[PartitionKey, LocalPartition] = {}
         self._unopened: dict[PartitionKey, None] = {}
         """Ours by the image, but their logs could not be opened."""
+        self.removals = Removals(clock)
+        """Files of segments that are in none of the logs any more: whoever looks after the disk removes them."""
         self.on_role: Callable[[LocalPartition], None] = lambda local: None
         """Told of every replica that was opened, has another role or term, or is retired."""
         self.propose_isr: Callable[[LocalPartition, IsrProposal], None] = lambda local, proposal: None
@@ -290,6 +293,7 @@ class Partitions:
         """In a thread: scans, syncs, replays the producers' state."""
         saved = self._saved.of((wanted.topic.name, wanted.index))
         opened = self._open_log(wanted, saved)
+        opened.removals = self.removals
         core = self._roles.first_core(wanted.state, wanted.config, opened, saved.high_watermark)
         core.restore(opened.producer_snapshots(), opened.iter_batches, self._clock.monotonic_ms())
         return LocalPartition(

@@ -133,6 +133,7 @@ def _serve(broker: Broker) -> None:
     broker.tasks.keep_running(broker.disk_floor.run, "disk floor")
     broker.tasks.keep_running(Reopening(broker).run, "replicas that could not be opened")
     broker.tasks.keep_running(broker.upkeep.run_retention, "retention")
+    broker.tasks.keep_running(broker.upkeep.run_removals, "removal of files")
     broker.tasks.keep_running(broker.compactor.run, "compaction")
     broker.tasks.keep_running(broker.scrubber.run, "scrubbing")
     broker.tasks.keep_running(broker.mender.run, "mending")

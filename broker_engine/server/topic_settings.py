@@ -46,6 +46,7 @@ def log_config(config: TopicConfig) -> LogConfig:
         index_interval_bytes=config.index_interval_bytes,
         retention_ms=config.retention_ms,
         retention_bytes=config.retention_bytes,
+        file_delete_delay_ms=config.file_delete_delay_ms,
         is_deleting="delete" in config.cleanup_policy,
         is_compacting=config.is_compacted,
         min_cleanable_dirty_ratio=config.min_cleanable_dirty_ratio,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from broker_engine.clock import Clock
 from broker_engine.config import BrokerConfig
@@ -20,12 +20,22 @@ log = logging.getLogger(__name__)
 
 _PARTITIONS_PER_TURN = 100
 """Then other work of the loop gets its turn."""
+_REMOVAL_CHECK_S = 1.0
+"""A disk that is low gets its room back within this time, whatever the delay."""
 
 
 class Upkeep:
     def __init__(
-        self, partitions: Partitions, log_starts: LogStarts, files: Files, config: BrokerConfig, clock: Clock
+        self,
+        partitions: Partitions,
+        log_starts: LogStarts,
+        files: Files,
+        config: BrokerConfig,
+        clock: Clock,
+        *,
+        is_disk_low: Callable[[], bool] = lambda: False,
     ) -> None:
+        self._is_disk_low = is_disk_low
         self._partitions = partitions
         self._log_starts = log_starts
         self._files = files
@@ -40,6 +50,11 @@ class Upkeep:
         while True:
             await asyncio.sleep(self._config.log_retention_check_interval_ms / 1000)
             await self.apply_retention()
+
+    async def run_removals(self) -> None:
+        while True:
+            await asyncio.sleep(_REMOVAL_CHECK_S)
+            await self.remove_files()
 
     async def run_high_watermarks(self) -> None:
         while True:
@@ -61,6 +76,13 @@ class Upkeep:
             deleted = self._expired(local)
             if deleted:
                 await asyncio.to_thread(_remove, deleted)
+        await self.remove_files()
+
+    async def remove_files(self) -> None:
+        """Of segments whose delay is over; all that wait where the disk needs the room."""
+        due = self._partitions.removals.take(at_once=self._is_disk_low())
+        if due:
+            await asyncio.to_thread(_remove, due)
 
     def _expired(self, local: LocalPartition) -> list[DeletedSegment]:
         try:
@@ -89,4 +111,7 @@ class Upkeep:
 
 def _remove(deleted: Iterable[DeletedSegment]) -> None:
     for segment in deleted:
-        segment.remove()
+        try:
+            segment.remove()
+        except OSError as error:  # one that cannot be removed must not keep the others; a restart tries again
+            log.error("the files of a deleted segment stay: %s", error)
