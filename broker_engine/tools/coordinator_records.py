@@ -1,4 +1,4 @@
-"""Records of `__consumer_offsets` in words: every key, commits and classic groups with their values."""
+"""Records of `__consumer_offsets` in words: every key with its value, but for versions that are not known."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from broker_engine.groups.records import (
     GroupKey,
     GroupValue,
     OffsetKey,
+    OffsetValue,
     UnknownGroupRecord,
+    decode_consumer,
     decode_group,
     decode_key,
     decode_offset,
 )
+from broker_engine.tools.consumer_values import describe_consumer_value
 
 _SHORT = struct.Struct(">h")
 _NEW_STYLE_KEYS: dict[int, tuple[str, tuple[str, ...]]] = {
@@ -46,18 +49,28 @@ def describe_value(key: bytes, value: bytes | None) -> str:
     if value is None:
         return "removed"
     try:
-        if isinstance(decode_key(key), OffsetKey):
-            committed = decode_offset(value)
-            return (
-                f"offset={committed.offset} leader_epoch={committed.leader_epoch} metadata={committed.metadata} "
-                f"commit_timestamp={committed.commit_timestamp}"
-            )
-        if isinstance(decode_key(key), GroupKey):
-            return _describe_group(decode_group(value))
+        told = _describe_known(decode_key(key), value)
     except UnknownGroupRecord as error:
         if len(value) < _SHORT.size:
             raise ValueError("not a value of __consumer_offsets") from error
-    return f"version {_SHORT.unpack_from(value)[0]}, {len(value)} bytes"
+        told = ""
+    return told or f"version {_SHORT.unpack_from(value)[0]}, {len(value)} bytes"
+
+
+def _describe_known(key: OffsetKey | GroupKey | ConsumerKey, value: bytes) -> str:
+    """Empty for the old metadata of KIP-848 groups, which nobody reads."""
+    if isinstance(key, OffsetKey):
+        return _describe_commit(decode_offset(value))
+    if isinstance(key, GroupKey):
+        return _describe_group(decode_group(value))
+    return describe_consumer_value(decode_consumer(key, value).value)
+
+
+def _describe_commit(committed: OffsetValue) -> str:
+    return (
+        f"offset={committed.offset} leader_epoch={committed.leader_epoch} metadata={committed.metadata} "
+        f"commit_timestamp={committed.commit_timestamp}"
+    )
 
 
 def _describe_group(group: GroupValue) -> str:

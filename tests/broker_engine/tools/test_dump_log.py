@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from broker_engine.__main__ import main
-from broker_engine.groups.records import decode_offset
 from broker_engine.metadata.records import CredentialRecord, encode_record
 from broker_engine.records.builder import NewRecord, build_batch
-from broker_engine.tools.coordinator_records import describe_key
 from broker_engine.tools.dump_log import dump
 from tests.broker_engine.log.test_compaction import hostile_batch
 
@@ -44,27 +42,6 @@ def test_indexes_and_snapshots_have_a_line_per_entry(suffix: str) -> None:
         dumped_by_kafka = (path.parent / "dump.txt").read_text().split(f"/{path.name}\n")[1].split("Dumping ")[0]
         expected = [line for line in dumped_by_kafka.splitlines() if words[suffix] in line]
         assert len(list(dump(path))) == len(expected)
-
-
-def test_consumer_offsets_are_told_in_words() -> None:
-    folder = GOLDEN / "__consumer_offsets-0"
-    decoded = [json.loads(line) for line in (folder / "decoded.jsonl").read_text().splitlines()]
-    batches = [json.loads(line) for line in (folder / f"{0:020d}.records.jsonl").read_text().splitlines()]
-    records = {record["offset"]: record for batch in batches for record in batch["records"]}
-    for row in decoded:
-        record, data = records[row["offset"]], row["key"]["data"]
-        told = describe_key(bytes.fromhex(record["key"]))
-        assert f"group={data.get('group') or data.get('groupId')}" in told
-        if row["key"]["type"] == "1" and row["value"]:
-            assert f"topic={data['topic']} partition={data['partition']}" in told
-            committed, expected = decode_offset(bytes.fromhex(record["value"])), row["value"]["data"]
-            told_of = (committed.offset, committed.leader_epoch, committed.metadata, committed.commit_timestamp)
-            assert told_of == (
-                expected["offset"],
-                expected["leaderEpoch"],
-                expected["metadata"],
-                expected["commitTimestamp"],
-            )
 
 
 def test_metadata_records_are_decoded_and_credentials_are_not_shown(tmp_path: Path) -> None:
