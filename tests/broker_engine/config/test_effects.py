@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import broker_engine
-from broker_engine.config import BrokerConfig, TopicConfig
+from broker_engine.config import BROKER_CONFIGS, BrokerConfig, TopicConfig
 from broker_engine.config.knobs import Knob, knobs_of
 
 ENGINE = Path(broker_engine.__file__).parent
@@ -31,3 +31,11 @@ READ = set(re.findall(r"\.(\w+)", CODE)) | set(re.findall(r'"([\w.]+)"', CODE))
 def test_a_config_does_something_or_says_that_it_does_not(row: Knob) -> None:
     is_read = not READ.isdisjoint({row.attribute, f"{row.attribute}_", row.name}) or BOUND_OF_GROUPS.fullmatch(row.name)
     assert is_read or "No effect" in row.doc or "which Highwater does not have" in row.doc
+
+
+def test_what_changes_without_a_restart_is_what_the_page_of_differences_says() -> None:
+    assert sorted(row.name for row in BROKER_CONFIGS.values() if row.dynamic) == [
+        "follower.replication.throttled.rate",
+        "leader.replication.throttled.rate",
+        "log.cleaner.io.max.bytes.per.second",
+    ]
