@@ -122,6 +122,7 @@ class Act:
             verdict.problems += errors
             if not verdict.problems:
                 verdict.problems += crew.finish(self._read_by(partitions))
+            verdict.problems += scene.problems
         entries = {group: crew.entries(group) for group in self._read_by(partitions)}
         for group, part in entries.items():
             history.extend(entry for entry in part if isinstance(entry, Row))

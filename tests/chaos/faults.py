@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import ClassVar
 
@@ -26,6 +26,8 @@ class Scene:
     random: Random
     partitions: tuple[Partition, ...]
     crew: Crew
+    problems: list[str] = field(default_factory=list)
+    """What broke a promise, though the cluster went on."""
 
     @property
     def topics(self) -> list[str]:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.chaos.faults import Fault, Scene
+from tests.chaos.node import Node
 
 FAKETIME_LIBRARY = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 DISK_BYTES = 192 << 20
@@ -23,7 +24,11 @@ _CRUMB = bytes(1 << 12)
 
 
 class DiskFull(Fault):
-    """Of one node, or of all at once; to the last byte, or so that only the broker's floor is reached."""
+    """Of one node, or of all at once; to the last byte, or so that only the broker's floor is reached.
+
+    Brokers outlive it (F12: recovery without a restart). One that ended is a problem; it is started again, so that the
+    act goes on and shows what else came of it.
+    """
 
     name = "full"
 
@@ -39,7 +44,8 @@ class DiskFull(Fault):
             for ballast in ballasts:
                 ballast.unlink()
         ended = [node_id for node_id in nodes if not nodes[node_id].is_running]
-        for node_id in ended:  # a disk error may end a broker; whoever runs it starts it again
+        scene.problems += [ended_text(nodes[node_id]) for node_id in ended]
+        for node_id in ended:
             scene.cluster.kill(node_id)
         scene.cluster.launch(ended)
         scene.cluster.wait_until_whole(scene.topics)
@@ -49,6 +55,10 @@ class DiskFull(Fault):
     def _victims(self, scene: Scene) -> list[int]:
         role = scene.random.choice(["leader", "follower", "controller", "all"])
         return list(scene.cluster.nodes) if role == "all" else [scene.pick(role)]
+
+
+def ended_text(node: Node) -> str:
+    return f"node {node.node_id} ended while a disk was full:\n{node.log_tail()}"
 
 
 def fill(ballast: Path, kept_bytes: int) -> None:
