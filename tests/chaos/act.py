@@ -89,6 +89,8 @@ class Act:
     producers: tuple[ProducerPlan, ...] = PRODUCERS
     deadline: float = float("inf")
     """No new round begins after this time."""
+    rounds_min: int = 0
+    """So many are played whatever the time."""
     has_groups: bool = True
     has_transactions: bool = True
     is_chain_new: bool = False
@@ -200,7 +202,7 @@ class Act:
 
     def _play_rounds(self, scene: Scene, load: Load, faults: Sequence[Fault], verdict: Verdict) -> None:
         for number, fault in enumerate(faults, 1):
-            if time.monotonic() > self.deadline:
+            if number > self.rounds_min and time.monotonic() > self.deadline:
                 return
             begin, acked = time.monotonic(), load.acked
             text = fault.play(scene)

@@ -53,6 +53,16 @@ SETTINGS = {
 }
 
 
+def deal(counts: Mapping[str, int], broker_count: int, random: Random) -> list[Fault]:
+    """In an order of chance, but each kind once first: a run that ends early has had a round of as many as it could."""
+    kinds = [kind for name, kind in FAULTS.items() if counts.get(name, 0) and kind.brokers_min <= broker_count]
+    firsts: list[Fault] = [kind() for kind in kinds]
+    others: list[Fault] = [kind() for kind in kinds for _ in range(counts[kind.name] - 1)]
+    random.shuffle(firsts)
+    random.shuffle(others)
+    return firsts + others
+
+
 @dataclass(slots=True)
 class Programme:
     folder: Path
@@ -66,14 +76,13 @@ class Programme:
     """Where the outcome is kept after each act; what it has already is not played again."""
     has_groups: bool = True
     has_transactions: bool = True
+    is_each_played: bool = False
+    """One round of each kind, though `seconds` are over: for a run that says something only with all of them."""
 
     def play(self) -> Outcome:
         outcome = Outcome.resume(self.tally, self.seed) if self.tally else Outcome(self.seed)
         random = Random(self.seed)
-        left = outcome.left_of(self.counts)
-        faults: list[Fault] = [FAULTS[name]() for name, count in left.items() if name in FAULTS for _ in range(count)]
-        faults = [fault for fault in faults if fault.brokers_min <= self.broker_count]
-        random.shuffle(faults)
+        faults = deal(outcome.left_of(self.counts), self.broker_count, random)
         if faults and not outcome.violations:
             folder = self.folder / f"main-{outcome.part_count}"
             with Cluster(folder, self.broker_count, SETTINGS, has_links=self.broker_count > 1) as cluster:
@@ -93,7 +102,10 @@ class Programme:
             self.say(f"-- {name} {number} of {len(acts)}: {len(part)} rounds on {self.broker_count} brokers")
             clients = {"has_groups": self.has_groups, "has_transactions": self.has_transactions}
             clients["is_chain_new"] = number % 2 == 0
-            act = Act(cluster, random, self.say, f"{name}-{number}", deadline=deadline, **clients)
+            rounds_min = len({fault.name for fault in part}) if self.is_each_played and number == 1 else 0
+            act = Act(
+                cluster, random, self.say, f"{name}-{number}", deadline=deadline, rounds_min=rounds_min, **clients
+            )
             verdict = act.play(part)
             outcome.add(act.name, verdict)
             self._keep(outcome)
