@@ -60,6 +60,9 @@ class BrokerOut(serializers.Serializer):
     size_bytes = serializers.CharField(allow_null=True)
     disk_free_bytes = serializers.CharField(allow_null=True)
     is_disk_low = serializers.BooleanField(allow_null=True)
+    is_degraded = serializers.BooleanField(
+        allow_null=True, help_text="Its disk stands still: a flush has taken over ten seconds"
+    )
 
 
 class QuorumOut(serializers.Serializer):
@@ -243,6 +246,7 @@ COUNTS = (
     "connection_count",
     "loop_lag_ms",
     "is_disk_low",
+    "is_degraded",
 )
 INT64S = ("bytes_in", "bytes_out", "size_bytes", "disk_free_bytes")
 

@@ -52,6 +52,7 @@ from broker_engine.server.run import BrokerFailed, run
 from broker_engine.server.saved_offsets import SavedOffsets
 from broker_engine.server.scrubber import Scrubber
 from broker_engine.server.session import Session
+from broker_engine.server.stalled_disk import StalledDisk, can_be_spared, turn_waiters_away
 from broker_engine.server.supervisor import Supervisor
 from broker_engine.server.surroundings import Surroundings
 from broker_engine.server.transaction_coordinator import TransactionCoordinator
@@ -227,6 +228,7 @@ class Broker:
         self.flush: FlushManager[FlushJob] = FlushManager(
             self.clock, self.fail, crowd=crowd_flush(files, self.config.log_flush_syncfs)
         )
+        self.stalled_disk = StalledDisk(self.clock, self.flush, lambda: can_be_spared(self.image, self.node_id))
         saved = SavedOffsets(
             read_checkpoint(files, RECOVERY_POINTS),
             read_checkpoint(files, LOG_STARTS),
@@ -273,6 +275,8 @@ class Broker:
             controller=self.controller,
             metadata_offset=lambda: self.image.next_offset - 1,
             on_fatal=self.fail,
+            wants_drain=lambda: self.stalled_disk.wants_drain,
+            on_drained=lambda: turn_waiters_away(self.partitions.all()),
         )
         self.first_use = FirstUse(self.controller, self.tasks)
         self.groups = GroupCoordinator(self)

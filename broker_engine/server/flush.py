@@ -80,6 +80,8 @@ class FlushManager(Generic[Job]):
         self._waiting: dict[Flushable[Job], None] = {}
         self._in_flight: dict[Flushable[Job], bool] = {}
         """With True where it is wanted once more."""
+        self._begun_ms: dict[Flushable[Job], int] = {}
+        """Of each job in flight, by its first log; the oldest first."""
         self._busy_count = 0
         self._is_crowd_in_flight = False
         self._idle = asyncio.Event()
@@ -95,6 +97,10 @@ class FlushManager(Generic[Job]):
         elif not self._has_failed:
             self._waiting[log] = None
             self._begin_what_fits()
+
+    def oldest_begun_ms(self) -> int | None:
+        """Since when the oldest flush in flight runs, by the monotonic clock."""
+        return next(iter(self._begun_ms.values()), None)
 
     async def drain(self) -> None:
         """Until no flush is in flight or asked for."""
@@ -142,6 +148,7 @@ class FlushManager(Generic[Job]):
     ) -> None:
         self._busy_count += 1
         self._in_flight |= dict.fromkeys((log for log, _ in taken), False)
+        self._begun_ms[taken[0][0]] = self._clock.monotonic_ms()
         future = asyncio.get_running_loop().run_in_executor(self._threads, self._timed, run)
         future.add_done_callback(lambda done: on_done(taken, *done.result()))
 
@@ -170,6 +177,7 @@ class FlushManager(Generic[Job]):
 
     def _finish(self, taken: Flushed[Job], elapsed_ms: int) -> None:
         self._busy_count -= 1
+        del self._begun_ms[taken[0][0]]
         self.flush_count += len(taken)
         self.flush_ms_total += elapsed_ms
         for log, job in taken:

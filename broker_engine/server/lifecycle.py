@@ -54,8 +54,12 @@ class Lifecycle:
         controller: ControllerChannel,
         metadata_offset: Callable[[], int],
         on_fatal: Callable[[Exception], None],
+        wants_drain: Callable[[], bool] = lambda: False,
+        on_drained: Callable[[], None] = lambda: None,
     ) -> None:
-        """`metadata_offset` is the last offset in the image that this node shows."""
+        """`metadata_offset` is the last offset in the image that this node shows; `wants_drain`: others should lead for
+        a while, though this broker lives; `on_drained`: they do, and the image may not say so yet.
+        """
         self.epoch = -1
         """The broker epoch: one number per life of this process; -1 before it is registered."""
         self.is_unfenced = asyncio.Event()
@@ -64,6 +68,8 @@ class Lifecycle:
         self._controller = controller
         self._metadata_offset = metadata_offset
         self._on_fatal = on_fatal
+        self._wants_drain, self._on_drained = wants_drain, on_drained
+        self._is_drained = False
         self._heard_ms = 0
         self._is_unanswered = False
         self._is_ready = False
@@ -73,8 +79,10 @@ class Lifecycle:
 
     @property
     def is_self_fenced(self) -> bool:
-        """The controller was not heard of for a whole session: others may lead here by now."""
-        return self._clock.monotonic_ms() - self._heard_ms > self._config.broker_session_timeout_ms
+        """The controller was not heard of for a whole session, or has let others lead, as asked: what this broker's
+        image says of its leaders may be old.
+        """
+        return self._is_drained or self._clock.monotonic_ms() - self._heard_ms > self._config.broker_session_timeout_ms
 
     # --- registration
 
@@ -147,7 +155,8 @@ class Lifecycle:
             await self._pause()
 
     async def _pause(self) -> None:
-        is_impatient = self._wants_shutdown or (self._is_ready and not self.is_unfenced.is_set())
+        wants_to_serve = self._is_ready and not self._wants_drain()
+        is_impatient = self._wants_shutdown or (wants_to_serve and not self.is_unfenced.is_set())
         interval_ms = _IMPATIENT_INTERVAL_MS if is_impatient else self._config.broker_heartbeat_interval_ms
         try:
             async with asyncio.timeout(interval_ms / 1000):
@@ -160,7 +169,7 @@ class Lifecycle:
             broker_id=self._config.node_id,
             broker_epoch=self.epoch,
             current_metadata_offset=self._metadata_offset(),
-            want_fence=not self._is_ready,
+            want_fence=not self._is_ready or self._wants_drain(),
             want_shut_down=self._wants_shutdown,
         )
         sent_ms = self._clock.monotonic_ms()
@@ -207,8 +216,12 @@ class Lifecycle:
             self._on_fatal(BrokerError(ErrorCode.STALE_BROKER_EPOCH, text))
 
     def _note_fencing(self, is_fenced: bool) -> None:
+        was_drained, self._is_drained = self._is_drained, is_fenced and (self._is_drained or self._wants_drain())
+        if self._is_drained and not was_drained:
+            self._on_drained()
         if is_fenced and self.is_unfenced.is_set() and not self._wants_shutdown:
-            log.warning("the controller has fenced this broker: others lead until it is heard again")
+            until = "it can do its work" if self._is_drained else "it is heard"
+            log.warning("the controller has fenced this broker: others lead until %s again", until)
             self.is_unfenced.clear()
         elif not is_fenced and not self.is_unfenced.is_set():
             log.info("unfenced with broker epoch %d", self.epoch)

@@ -132,6 +132,7 @@ def _serve(broker: Broker) -> None:
     broker.tasks.keep_running(telemetry.unread.run, "times of unread records")
     broker.tasks.keep_running(broker.disk_floor.run, "disk floor")
     broker.tasks.keep_running(Reopening(broker).run, "replicas that could not be opened")
+    broker.tasks.keep_running(broker.stalled_disk.run, "watch over flushes")
     broker.tasks.keep_running(broker.upkeep.run_retention, "retention")
     broker.tasks.keep_running(broker.upkeep.run_removals, "removal of files")
     broker.tasks.keep_running(broker.compactor.run, "compaction")

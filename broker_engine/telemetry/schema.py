@@ -117,6 +117,8 @@ class BrokerRow:
     """Logs that a disk error took offline here."""
     size_bytes: int = 0
     """Of all logs here, leaders' and followers'."""
+    is_degraded: bool = False
+    """A flush has taken over ten seconds and goes on: the disk stands still, and where others can, they lead."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,6 +182,7 @@ class TelemetryWriter:
             leaderless_count=self._roster.leaderless_here_count,
             offline_count=census.offline_count,
             size_bytes=census.size_bytes,
+            is_degraded=broker.stalled_disk.is_stalled,
         )
 
 

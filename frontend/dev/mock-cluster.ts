@@ -200,6 +200,7 @@ export class MockCluster {
       size_bytes: String(9_300_000_000 + id),
       disk_free_bytes: String(51_300_000_000),
       is_disk_low: false,
+      is_degraded: false,
       ...changes,
     });
     const moving = all.filter(({ row }) => row.adding.length > 0);

@@ -175,6 +175,7 @@ export interface BrokerRow {
   size_bytes: Int64Text | null;
   disk_free_bytes: Int64Text | null;
   is_disk_low: boolean | null;
+  is_degraded: boolean | null;
 }
 
 export type Trouble = "leaderless" | "under_min_isr" | "under_replicated";

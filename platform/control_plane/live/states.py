@@ -198,6 +198,7 @@ class BrokerState:
     leaderless_count: int = 0
     offline_count: int = 0
     size_bytes: int = 0
+    is_degraded: bool = False
 
 
 def broker_state(broker: int, broker_epoch: int, row: Row, heard_s: float) -> BrokerState:

@@ -82,6 +82,25 @@ async def test_logs_do_not_wait_for_each_other() -> None:
     manager.close()
 
 
+async def test_since_when_the_oldest_flush_runs_is_known() -> None:
+    manager, _ = make_manager()
+    first, second = FakeLog(), FakeLog()
+    assert manager.oldest_begun_ms() is None
+    before_ms = SystemClock().monotonic_ms()
+    manager.request(first)
+    begun_ms = manager.oldest_begun_ms()
+    assert begun_ms is not None
+    assert begun_ms >= before_ms
+    manager.request(second)
+    second.jobs[0].may_finish.set()
+    await until(lambda: bool(second.flushed_to))
+    assert manager.oldest_begun_ms() == begun_ms
+    first.jobs[0].may_finish.set()
+    await manager.drain()
+    assert manager.oldest_begun_ms() is None
+    manager.close()
+
+
 async def test_after_an_error_nothing_is_synced_again() -> None:
     manager, failures = make_manager()
     log = FakeLog(is_broken=True)

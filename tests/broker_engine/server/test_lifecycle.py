@@ -18,6 +18,7 @@ from broker_engine.server.lifecycle import Lifecycle
 from broker_engine.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from broker_engine.wire.messages.broker_registration import BrokerRegistrationResponse
 from broker_engine.wire.schema import Message
+from tests.broker_engine.net.test_sockets import until
 
 IDENTITY = Identity(2, "cluster", uuid4(), uuid4())
 ENDPOINTS = [EndpointImage("default", "127.0.0.1", 9092, "SASL_SSL")]
@@ -62,7 +63,11 @@ class Life:
             controller=self.controller,  # type: ignore[arg-type]
             metadata_offset=lambda: 7,
             on_fatal=self.failures.append,
+            wants_drain=lambda: self.is_disk_stalled,
+            on_drained=lambda: self.drained_at.append(len(self.controller.seen)),
         )
+        self.is_disk_stalled = False
+        self.drained_at: list[int] = []
 
     async def run_until(self, done: asyncio.Event) -> None:
         running = asyncio.ensure_future(self.it.run())
@@ -113,6 +118,23 @@ async def test_silence_for_a_session_fences_and_an_answer_frees() -> None:
     life.it.ask_to_serve()
     await life.run_until(life.it.is_unfenced)
     assert not life.it.is_self_fenced
+
+
+async def test_a_broker_that_asks_to_be_drained_takes_nothing_until_it_serves_again() -> None:
+    fenced, free = BrokerHeartbeatResponse(is_fenced=True), BrokerHeartbeatResponse(is_fenced=False)
+    life = Life(free)
+    life.it.ask_to_serve()
+    await life.run_until(life.it.is_unfenced)
+    life.is_disk_stalled, life.controller.answers = True, deque([fenced])
+    running = asyncio.ensure_future(life.it.run())
+    await until(lambda: life.it.is_self_fenced)
+    assert life.controller.seen[-1].want_fence
+    life.is_disk_stalled, life.controller.answers = False, deque([fenced, free])
+    await until(life.it.is_unfenced.is_set)
+    running.cancel()
+    assert not life.controller.seen[-1].want_fence
+    assert not life.it.is_self_fenced
+    assert len(life.drained_at) == 1
 
 
 async def test_a_process_that_was_replaced_stops() -> None:

@@ -117,6 +117,11 @@ function BrokerLine({ broker, rates, canDrain, onDrain, onRemove }: LineProps) {
         ) : (
           bytes(broker.disk_free_bytes)
         )}
+        {broker.is_degraded && (
+          <Chip tone="bad" title="A flush has taken over ten seconds: others lead where they can">
+            Stands still
+          </Chip>
+        )}
       </td>
       <td className="num" data-label="Loop lag">
         {isDown || broker.loop_lag_ms === null ? "–" : `${broker.loop_lag_ms} ms`}

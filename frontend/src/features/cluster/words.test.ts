@@ -23,6 +23,7 @@ const broker = (id: number, changes: Partial<BrokerRow> = {}): BrokerRow => ({
   size_bytes: "0",
   disk_free_bytes: "0",
   is_disk_low: false,
+  is_degraded: false,
   ...changes,
 });
 
