@@ -36,6 +36,11 @@ class BrokerFailed(Exception):  # noqa: N818 - reads as what it is
 
 async def run(broker: Broker, on_ready: Callable[[Broker], None]) -> None:
     """From start to stop. BrokerFailed and ConfigError say why it cannot go on."""
+    with broker.surroundings.watch_loop():
+        await _run(broker, on_ready)
+
+
+async def _run(broker: Broker, on_ready: Callable[[Broker], None]) -> None:
     try:
         if await _start_unless_stopped(broker):
             on_ready(broker)

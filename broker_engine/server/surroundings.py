@@ -6,6 +6,7 @@ import gc
 import ssl
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -14,6 +15,7 @@ from broker_engine.clock import Clock, Randomness, SystemClock, SystemRandomness
 from broker_engine.net.sockets import SocketDialer, SocketListener
 from broker_engine.net.stream import Dialer, Listener, NetCounters
 from broker_engine.security.cluster_secret import load_or_create
+from broker_engine.server.loop_watch import LoopWatch
 from broker_engine.server.store import DiskStore, Store
 
 
@@ -46,3 +48,5 @@ class Surroundings:
     sleep_in_thread: Callable[[float], None] = time.sleep
     """Seconds; for work in threads that keeps to a rate."""
     settle_memory: Callable[[], None] = _settle_memory
+    watch_loop: Callable[[], AbstractContextManager[object]] = LoopWatch
+    """Entered on the loop, for as long as the broker runs."""

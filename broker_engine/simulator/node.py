@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 
 from broker_engine.config import BrokerConfig
@@ -111,6 +112,7 @@ class SimNode:
             load_cluster_secret=lambda path: CLUSTER_SECRET,
             sleep_in_thread=lambda seconds: None,
             settle_memory=lambda: None,
+            watch_loop=nullcontext,
         )
 
     def stop(self) -> None:

@@ -19,6 +19,7 @@ SEAMS = {
     "log/syncfs.py": {"os", "ctypes"},
     "server/store.py": {"os", "fcntl"},
     "server/surroundings.py": {"time"},
+    "server/loop_watch.py": {"threading", "time"},  # only by surroundings
     "server/pacer.py": {"time"},  # the default of what surroundings give
     "server/listeners.py": {"socket"},  # resolves names before anything is bound
     "security/cluster_secret.py": {"os", "secrets"},
