@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from broker_engine.errors import BrokerError
+from broker_engine.log.damage import Hole
 from broker_engine.log.results import LogState
+from broker_engine.log.verify import VerifyJob
 from broker_engine.server.local_partition import LocalPartition
 from broker_engine.server.pacer import Pacer
 from broker_engine.server.partitions import Partitions
@@ -49,23 +51,30 @@ class Scrubber:
                 await self.verify(local, base_offset)
 
     async def verify(self, local: LocalPartition, base_offset: int) -> None:
+        job, holes_before = None, list[Hole]()
         try:
             job = None if local.is_retired or local.busy is not None else local.log.verify_job(base_offset)
             if job is None:
                 return
             holes_before = list(job.segment.holes)
-            try:
-                await self._pacer.run(lambda: job.run(self._pacer))
-                await local.settled()
-            except asyncio.CancelledError:
-                job.release()
-                raise
-            state = local.log.on_verified(job)
+            await self._run(local, job)
+            local.log.on_verified(job)
         except BrokerError as error:
             log.error("cannot verify %s-%d at offset %d: %s", local.name, local.index, base_offset, error)
-            return
-        if state is LogState.DAMAGED and job.holes != holes_before:
-            self.damaged_count += 1
-            lost = ", ".join(f"{hole.start_offset}-{hole.end_offset - 1}" for hole in job.holes)
-            log.critical("%s-%d is damaged on disk: offsets %s cannot be read", local.name, local.index, lost)
-            self.on_damaged(local)
+        # Even where it could not be noted on disk: it is known now, and would be no news the next time.
+        if job is not None and job.segment.holes != holes_before and local.log.state is LogState.DAMAGED:
+            self._tell(local, job.segment.holes)
+
+    async def _run(self, local: LocalPartition, job: VerifyJob) -> None:
+        try:
+            await self._pacer.run(lambda: job.run(self._pacer))
+            await local.settled()
+        except asyncio.CancelledError:
+            job.release()
+            raise
+
+    def _tell(self, local: LocalPartition, holes: Sequence[Hole]) -> None:
+        self.damaged_count += 1
+        lost = ", ".join(f"{hole.start_offset}-{hole.end_offset - 1}" for hole in holes)
+        log.critical("%s-%d is damaged on disk: offsets %s cannot be read", local.name, local.index, lost)
+        self.on_damaged(local)
