@@ -152,15 +152,14 @@ class GroupCoordinator:
     # --- members of the classic protocol
 
     async def join(self, name: str, ask: JoinAsk) -> JoinAnswer:
+        # Again after each wait: meanwhile a member may have come that speaks the consumer protocol.
+        while isinstance(group := self.shard_of(name).group(name), ConsumerGroup) and not group.members:
+            await self._consumer.make_classic(name)
         loaded = self._shards.find(name)
-        group = loaded.shard.group(name)
         if group is None and ask.member_id:
             return JoinAnswer(ErrorCode.UNKNOWN_MEMBER_ID, member_id=ask.member_id)
-        if isinstance(group, ConsumerGroup) and group.members:
-            return await self._consumer.join(name, ask, self._new_member_id(ask))
         if isinstance(group, ConsumerGroup):
-            await self._consumer.make_classic(name)
-            loaded = self._shards.find(name)
+            return await self._consumer.join(name, ask, self._new_member_id(ask))
         classic = loaded.shard.classic_or_new(name, self._broker.clock.now_ms())
         done: asyncio.Future[JoinAnswer] = asyncio.get_running_loop().create_future()
         self._classic.perform(loaded, classic, join(classic, ask, done, self._now_ms(), self._new_member_id))

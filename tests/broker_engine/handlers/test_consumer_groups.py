@@ -18,7 +18,7 @@ from broker_engine.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from broker_engine.wire.messages.join_group import JoinGroupRequestProtocol
+from broker_engine.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from broker_engine.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from broker_engine.wire.messages.list_config_resources import ListConfigResourcesRequest
 from broker_engine.wire.messages.list_groups import ListGroupsRequest
@@ -38,6 +38,7 @@ from broker_engine.wire.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from broker_engine.wire.messages.sync_group import SyncGroupRequest
+from tests.broker_engine.broker_process import BrokerProcess
 from tests.broker_engine.cluster.cluster_process import wait_for
 from tests.broker_engine.handlers.calls import create, new_name
 from tests.broker_engine.handlers.consumer_calls import as_owned, beat, describe, held, join_consumer
@@ -333,6 +334,29 @@ def test_an_empty_group_is_whatever_its_next_member_speaks(acme: RawClient, grou
     assert acme.call(leave, 5).error_code == 0
     wait_for("the classic group is empty", lambda: join_consumer(acme, group, "new", topic).error_code == 0)
     assert describe(acme, group).group_state in ("Stable", "Assigning")
+
+
+def test_a_consumer_that_comes_while_an_empty_group_turns_classic_is_not_lost(
+    broker: BrokerProcess, acme: RawClient, group: str
+) -> None:
+    topic = create(acme)
+    asked = JoinGroupRequest(
+        group_id=group,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        protocol_type="consumer",
+        protocols=subscription(topic),
+    )
+    with RawClient(broker.address("acme")) as classic:
+        for number in range(10):
+            consumer = f"consumer-{number}"
+            assert join_consumer(acme, group, consumer, topic).error_code == 0
+            beat(acme, group, consumer, -1)
+            classic.send_request(asked, 9)
+            came = join_consumer(acme, group, consumer, topic)
+            assert classic.receive(asked, 9).error_code == ErrorCode.MEMBER_ID_REQUIRED
+            assert beat(acme, group, consumer, came.member_epoch).error_code == 0
+            assert beat(acme, group, consumer, -1).error_code == 0
 
 
 # --- group configs
