@@ -38,10 +38,24 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
+class Return:
+    """A static member is in the group under a new id, and learns of it when a successor would know it too."""
+
+    member: Member
+    before: Member
+    """As it was, and is again where this cannot be stored."""
+    waiter: Waiter
+    was_leader: bool
+    can_skip_assignment: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Store:
-    """Write the group as it is (`group.to_value`), then report `on_stored` with this generation."""
+    """Write the group as it is (`stored.group_value`), then report it (`joining.on_stored`)."""
 
     generation: int
+    back: Return | None = None
+    """Whose return it is that is written, if it is one."""
 
 
 Effect = Reply | Store

@@ -4,11 +4,12 @@ member (KIP-345) comes back under its name without a rebalance. What follows for
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 from broker_engine.errors import ErrorCode
 from broker_engine.groups.classic import ClassicGroup
-from broker_engine.groups.effects import Effect, JoinAnswer, Reply, Store, refuse_join, release
+from broker_engine.groups.effects import Effect, JoinAnswer, Reply, Return, Store, refuse_join, release
 from broker_engine.groups.member import JoinAsk, Member, Waiter, new_member
 from broker_engine.groups.states import GroupState
 from broker_engine.groups.timeline import EventKind
@@ -80,28 +81,55 @@ def _replace_static(
     group: ClassicGroup, member: Member, ask: JoinAsk, waiter: Waiter, now_ms: int, *, new_id: str
 ) -> list[Effect]:
     """The same instance under a new id: the old one is fenced wherever it still speaks."""
-    old_id, was_leader = member.id, member.id == group.leader
     effects = release(member, ErrorCode.FENCED_INSTANCE_ID)
+    before, was_leader = dataclasses.replace(member), member.id == group.leader
     group.roster.rename(member, new_id)
     member.seen_ms = now_ms
     member.take_over(ask)
+    member.joining = waiter
     group.note(EventKind.RETURNED, member, now_ms)
     if group.state is not GroupState.STABLE or group.roster.elect_protocol() != group.protocol:
-        member.joining = waiter
         return [*effects, *group.rebalance(now_ms)]
-    answer = _welcomed_back(group, member, old_id, was_leader=was_leader, can_skip=ask.can_skip_assignment)
-    return [*effects, Store(group.generation), Reply(waiter, answer)]
+    back = Return(member, before, waiter, was_leader, ask.can_skip_assignment)
+    return [*effects, Store(group.generation, back)]
 
 
-def _welcomed_back(group: ClassicGroup, member: Member, old_id: str, *, was_leader: bool, can_skip: bool) -> JoinAnswer:
+def on_stored(group: ClassicGroup, store: Store, code: ErrorCode, now_ms: int) -> list[Effect]:
+    """The group is in the log, or will not be."""
+    if store.back is None:
+        return group.on_stored(store.generation, code, now_ms)
+    return _on_returned(group, store.back, code, now_ms)
+
+
+def _on_returned(group: ClassicGroup, back: Return, code: ErrorCode, now_ms: int) -> list[Effect]:
+    member = back.member
+    if member.joining is not back.waiter or group.state is not GroupState.STABLE:
+        return []  # it was answered, or has joined the rebalance that began meanwhile
+    member.joining, member.seen_ms = None, now_ms
+    if code is ErrorCode.NONE:
+        return [Reply(back.waiter, _welcomed_back(group, back))]
+    _undo(group, back, now_ms)
+    return [refuse_join(back.waiter, code, "")]
+
+
+def _undo(group: ClassicGroup, back: Return, now_ms: int) -> None:
+    roster, is_leader = group.roster, group.leader == back.member.id
+    roster.drop(back.member)
+    roster.add(back.before, roster.protocol_type)
+    back.before.seen_ms = now_ms
+    if is_leader:
+        roster.leader = back.before.id
+
+
+def _welcomed_back(group: ClassicGroup, back: Return) -> JoinAnswer:
     """An old client that led would assign anew: told its own former id, it acts as a follower."""
-    skips = was_leader and can_skip
+    skips = back.was_leader and back.can_skip_assignment
     return JoinAnswer(
-        member_id=member.id,
+        member_id=back.member.id,
         generation=group.generation,
         protocol_type=group.protocol_type,
         protocol=group.protocol,
-        leader=old_id if was_leader and not can_skip else group.leader or "",
+        leader=back.before.id if back.was_leader and not skips else group.leader or "",
         skip_assignment=skips,
         members=group.roster.roll(group.protocol) if skips else (),
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from broker_engine.errors import ErrorCode
 from broker_engine.groups.classic import ClassicGroup
 from broker_engine.groups.effects import Effect, Reply, Store
+from broker_engine.groups.joining import on_stored
 from broker_engine.groups.shard import GroupShard
 from broker_engine.server.shards import Loaded, Shards, acked
 from broker_engine.server.supervisor import Supervisor
@@ -54,4 +55,4 @@ class ClassicGroups:
         self, loaded: Loaded[GroupShard], group: ClassicGroup, store: Store, write: asyncio.Future[ErrorCode]
     ) -> None:
         code = await acked(write)
-        self.perform(loaded, group, group.on_stored(store.generation, code, self._clock.monotonic_ms()))
+        self.perform(loaded, group, on_stored(group, store, code, self._clock.monotonic_ms()))

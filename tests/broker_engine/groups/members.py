@@ -7,7 +7,7 @@ from typing import Any
 from broker_engine.errors import ErrorCode
 from broker_engine.groups.classic import ClassicGroup
 from broker_engine.groups.effects import Effect, JoinAnswer, Reply, Store, SyncAnswer
-from broker_engine.groups.joining import join
+from broker_engine.groups.joining import join, on_stored
 from broker_engine.groups.member import JoinAsk, SyncAsk
 from broker_engine.groups.settings import GroupSettings
 
@@ -53,8 +53,8 @@ class Bench:
         ask = SyncAsk(member_id=member_id, assignments=tuple((assignments or {}).items()), **fields)
         self._take(self.group.sync(ask, who, self.now_ms))
 
-    def stored(self, code: ErrorCode = ErrorCode.NONE) -> None:
-        self._take(self.group.on_stored(self.stores[-1].generation, code, self.now_ms))
+    def stored(self, code: ErrorCode = ErrorCode.NONE, store: Store | None = None) -> None:
+        self._take(on_stored(self.group, store or self.stores[-1], code, self.now_ms))
 
     def leave(self, member_id: str, instance: str | None = None) -> ErrorCode:
         code, effects = self.group.leave(member_id, instance, self.now_ms)

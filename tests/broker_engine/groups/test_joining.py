@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from broker_engine.errors import ErrorCode
+from broker_engine.groups.effects import JoinAnswer
+from broker_engine.groups.records import GroupMemberValue
 from broker_engine.groups.states import GroupState
+from broker_engine.groups.stored import group_value, restore_group
 from tests.broker_engine.groups.members import INITIAL_DELAY_MS, REBALANCE_MS, SESSION_MS, Bench, stable
 
 # --- newcomers
@@ -108,10 +113,15 @@ def static_pair() -> tuple[Bench, str, str]:
     return bench, a, b
 
 
+def come_back(bench: Bench, who: str, **fields: Any) -> JoinAnswer:
+    assert bench.join(who, **fields) is None
+    bench.stored()
+    return bench.joined(who)
+
+
 def test_a_static_member_comes_back_without_a_rebalance_and_its_old_self_is_fenced() -> None:
     bench, _, old = static_pair()
-    answer = bench.join("b", instance="two")
-    assert answer is not None
+    answer = come_back(bench, "b", instance="two")
     assert (answer.generation, bench.group.state) == (1, GroupState.STABLE)
     assert bench.heartbeat(old, instance="two") is ErrorCode.FENCED_INSTANCE_ID
     assert bench.heartbeat(old) is ErrorCode.UNKNOWN_MEMBER_ID
@@ -119,13 +129,60 @@ def test_a_static_member_comes_back_without_a_rebalance_and_its_old_self_is_fenc
     assert bench.synced("b").assignment == b"b"
 
 
+def test_a_static_member_learns_its_new_id_when_a_successor_would_know_it() -> None:
+    """Else a fail-over in between fences the one that lives."""
+    bench, _, _ = static_pair()
+    assert bench.join("b", instance="two") is None
+    stored = group_value(bench.group)
+    bench.stored()
+    told = bench.joined("b").member_id
+    successor = Bench()
+    restore_group(successor.group, stored, successor.now_ms)
+    assert successor.heartbeat(told, instance="two") is ErrorCode.NONE
+
+
+def test_a_return_that_cannot_be_stored_has_not_happened() -> None:
+    bench, leader, _ = static_pair()
+    stored = group_value(bench.group)
+    assert bench.join("a", instance="one", session_timeout_ms=2 * SESSION_MS) is None
+    bench.stored(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    told = bench.joined("a")
+    assert (told.code, told.member_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, "")
+    assert bench.heartbeat(leader, instance="one") is ErrorCode.NONE
+    now = group_value(bench.group)
+    assert (now.leader, sorted(now.members, key=by_id)) == (stored.leader, sorted(stored.members, key=by_id))
+
+
+def by_id(member: GroupMemberValue) -> str:
+    return member.member_id
+
+
+def test_who_comes_back_twice_is_welcomed_once() -> None:
+    bench, _, _ = static_pair()
+    bench.join("b", instance="two")
+    bench.join("b again", instance="two")
+    assert bench.joined("b").code is ErrorCode.FENCED_INSTANCE_ID
+    for store in bench.stores[-2:]:
+        bench.stored(store=store)
+    assert bench.joined("b again").code is ErrorCode.NONE
+    assert bench.answers == {}
+
+
+def test_who_comes_back_while_others_are_called_has_joined_with_them() -> None:
+    bench, leader, _ = static_pair()
+    bench.join("b", instance="two")
+    bench.join("c")
+    bench.stored()
+    assert bench.answers == {}
+    bench.join("a", leader, instance="one")
+    assert [bench.joined(who).generation for who in ("b", "c")] == [2, 2]
+
+
 def test_a_static_leader_that_comes_back_need_not_assign_again() -> None:
     bench, old, _ = static_pair()
-    told = bench.join("a", instance="one", can_skip_assignment=True)
-    assert told is not None
+    told = come_back(bench, "a", instance="one", can_skip_assignment=True)
     assert (told.skip_assignment, told.leader, len(told.members)) == (True, told.member_id, 2)
-    again = bench.join("a", instance="one", can_skip_assignment=False)
-    assert again is not None
+    again = come_back(bench, "a", instance="one", can_skip_assignment=False)
     assert again.leader == told.member_id != again.member_id, "an old client is told its former id, and follows"
     assert old not in bench.group.members
 
