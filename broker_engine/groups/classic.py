@@ -17,7 +17,6 @@ from broker_engine.groups.consumer_protocol import PROTOCOL_TYPE
 from broker_engine.groups.effects import Effect, JoinAnswer, Reply, Store, SyncAnswer, release
 from broker_engine.groups.member import Member, SyncAsk, Waiter
 from broker_engine.groups.rebalance_wait import RebalanceWait
-from broker_engine.groups.records import GroupValue
 from broker_engine.groups.roster import Roster
 from broker_engine.groups.settings import GroupSettings
 from broker_engine.groups.states import NEXT_STATES, GroupState
@@ -270,12 +269,10 @@ class ClassicGroup:
 
     # --- the log
 
-    def restore(self, value: GroupValue, members: Iterable[Member]) -> None:
-        """As the log says it was. Its members have a session from now on to show that they live."""
-        self.generation, self.protocol = value.generation, value.protocol
-        self.state_since_ms = value.current_state_timestamp
-        self.roster.replace_all(members, value.leader, value.protocol_type)
-        self.state = GroupState.STABLE if self.members else GroupState.EMPTY
+    def begin_here(self, now_ms: int) -> None:
+        """It was loaded: everybody has a session from now on to show that it lives."""
+        for member in self.members.values():
+            member.seen_ms = now_ms
 
     def adopt(self, members: Sequence[Member], generation: int) -> None:
         """Members that were in a group of the consumer protocol, with what they have."""

@@ -84,8 +84,7 @@ class GroupShard:
     def begin_here(self, now_ms: int) -> None:
         """All is read. Whoever is a member has a session from now on to show that it lives."""
         for group in self.groups.values():
-            if isinstance(group, ConsumerGroup):
-                group.begin_here(now_ms)
+            group.begin_here(now_ms)
             if group.members:
                 group.timeline.note(EventKind.COORDINATOR_MOVED, now_ms, group.generation)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from broker_engine.groups.classic import ClassicGroup
 from broker_engine.groups.member import Member
 from broker_engine.groups.records import GroupMemberValue, GroupValue
+from broker_engine.groups.states import GroupState
 
 
 def group_value(group: ClassicGroup) -> GroupValue:
@@ -22,7 +23,11 @@ def group_value(group: ClassicGroup) -> GroupValue:
 
 
 def restore_group(group: ClassicGroup, value: GroupValue, now_ms: int) -> None:
-    group.restore(value, [_member(each, value.protocol or "", now_ms) for each in value.members])
+    members = [_member(each, value.protocol or "", now_ms) for each in value.members]
+    group.generation, group.protocol = value.generation, value.protocol
+    group.state_since_ms = value.current_state_timestamp
+    group.roster.replace_all(members, value.leader, value.protocol_type)
+    group.state = GroupState.STABLE if members else GroupState.EMPTY
 
 
 def _member_value(member: Member, protocol: str, assigned: Mapping[str, bytes] | None) -> GroupMemberValue:

@@ -61,8 +61,19 @@ def test_a_stored_group_comes_back_with_its_members_and_their_parts() -> None:
     assert isinstance(found, ClassicGroup)
     assert (found.state, found.generation, found.leader) == (GroupState.STABLE, 1, ids["a"])
     assert [member.assignment for member in found.members.values()] == [b"a", b"b"]
-    assert found.next_deadline_ms == 1_000 + SESSION_MS, "they have a session to show that they live"
     assert group_value(found) == group_value(bench.group)
+
+
+def test_loading_takes_nothing_from_anybodys_session() -> None:
+    bench, ids = stable("a", "b")
+    shard = replayed(GroupShard(GroupSettings()).stored_group(bench.group, wall_ms=77), now_ms=1_000)
+    ready_ms = 1_000 + 3 * SESSION_MS
+    shard.begin_here(ready_ms)
+    group = shard.group("readers")
+    assert isinstance(group, ClassicGroup)
+    assert group.next_deadline_ms == ready_ms + SESSION_MS
+    group.on_time(ready_ms)
+    assert list(group.members) == list(ids.values())
 
 
 def test_a_group_that_is_removed_leaves_nothing() -> None:
