@@ -7,6 +7,7 @@ Names are physical texts. An offset belongs to a topic id: a topic that was dele
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from uuid import UUID
@@ -60,6 +61,7 @@ class GroupShard:
         self.commit_counts: dict[tuple[str, str, int], int] = {}
         """Of each group, topic and partition since this shard was loaded, for telemetry: a rate is made of them."""
         self.pending = PendingOffsets()
+        self._commit_counts_under_way = Counter[str]()
         self._settings = settings
         self._settings_of = settings_of or (lambda _name: settings.consumer)
 
@@ -158,6 +160,19 @@ class GroupShard:
 
     # --- what is to be written
 
+    def begin_commit(self, name: str) -> Callable[[], None]:
+        """Offsets of this group go to the log; to be called once it is settled whether they are there. Until then
+        nothing of the group expires: the commit is not seen yet, and its own removal would come behind it.
+        """
+        self._commit_counts_under_way[name] += 1
+
+        def end() -> None:
+            self._commit_counts_under_way[name] -= 1
+            if not self._commit_counts_under_way[name]:
+                del self._commit_counts_under_way[name]
+
+        return end
+
     def offset_records(self, group: str, offsets: Iterable[NewOffset], wall_ms: int) -> list[GroupRecord]:
         return [
             offset_record(
@@ -209,7 +224,7 @@ class GroupShard:
         """
         records: list[GroupRecord] = []
         gone: list[str] = []
-        for name in list(self.names()):
+        for name in [each for each in self.names() if each not in self._commit_counts_under_way]:
             old = self._expired_places(name, wall_ms, retention_ms, subscribed)
             records += self.offset_removals(name, old)
             if self._is_over(name, len(old), wall_ms - retention_ms):

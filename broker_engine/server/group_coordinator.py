@@ -234,7 +234,10 @@ class GroupCoordinator:
     async def commit(self, name: str, offsets: Sequence[NewOffset]) -> ErrorCode:
         loaded = self._shards.find(name)
         records = loaded.shard.offset_records(name, offsets, self._broker.clock.now_ms())
-        return await self._shards.written(loaded, records)
+        if not records:
+            return ErrorCode.NONE
+        end = loaded.shard.begin_commit(name)
+        return await acked(self._shards.write(loaded, records, on_settled=lambda _code: end()))
 
     async def delete_group(self, name: str) -> ErrorCode:
         loaded = self._shards.find(name)

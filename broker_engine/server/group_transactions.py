@@ -53,9 +53,12 @@ async def commit_in_transaction(
 ) -> ErrorCode:
     """NONE once the offsets are acknowledged, as pending ones."""
     records = loaded.shard.offset_records(name, offsets, now_ms)
+    batch = _batch([NewRecord(now_ms, record.key, record.value) for record in records], producer)
     done: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
+    end = loaded.shard.begin_commit(name)
 
     def on_acked(code: ErrorCode) -> None:
+        end()
         if code is ErrorCode.NONE:
             for record in records:
                 loaded.shard.replay_in_transaction(producer.id, record.key, record.value)
@@ -63,9 +66,9 @@ async def commit_in_transaction(
             done.set_result(_IN_GROUP_WORDS.get(code, code))
 
     try:
-        batch = _batch([NewRecord(now_ms, record.key, record.value) for record in records], producer)
         loaded.local.when_acked(append_in_transaction(loaded.local, batch, guard), on_acked)
     except BrokerError as error:
+        end()
         return _IN_GROUP_WORDS.get(error.code, error.code)
     return await acked(done)
 

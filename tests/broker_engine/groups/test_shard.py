@@ -91,6 +91,20 @@ def test_offsets_expire_when_a_group_was_empty_for_the_whole_time() -> None:
     assert [record.value for record in expired(shard, wall_ms=2_000)] == [None]
 
 
+def test_a_commit_on_its_way_to_the_log_is_not_followed_by_its_own_removal() -> None:
+    shard = replayed(*GroupShard(GroupSettings()).offset_records("g", [new_offset(0, 1)], wall_ms=1_000))
+    commit, end = shard.offset_records("g", [new_offset(0, 900)], wall_ms=2_000), shard.begin_commit("g")
+    another_end = shard.begin_commit("g")
+    written = [*commit, *expired(shard, wall_ms=2_001)]
+    for record in written:
+        shard.replay_offset(record.key, record.value)
+    end()
+    assert shard.committed("g")["orders", 0].offset == 900
+    assert expired(shard, wall_ms=10_000) == [], "another one is under way"
+    another_end()
+    assert len(expired(shard, wall_ms=10_000)) == 1
+
+
 def test_a_commit_that_says_how_long_it_counts_expires_by_that_and_is_stored_so() -> None:
     """OffsetCommit up to version 4 can; the record is Kafka's version 1, which alone has room for it."""
     brief = NewOffset("orders", 0, 1, 3, "note", TOPIC_ID, retention_ms=50)
