@@ -6,6 +6,9 @@ from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.api import Call
 from broker_engine.names import ROOT, from_wire, physical, to_wire
 
+_NAME_BYTES_MAX = (1 << 15) - 1
+"""What a string can hold in the records of a group, which are Kafka's."""
+
 
 def group_name(call: Call, text: str) -> str:
     """BrokerError 24 for no name at all: a group has one."""
@@ -15,8 +18,13 @@ def group_name(call: Call, text: str) -> str:
 
 
 def any_group_name(call: Call, text: str) -> str:
-    """Offsets may be kept under the empty name, by whoever assigns itself."""
-    return physical(from_wire(text, call.tenant))
+    """Offsets may be kept under the empty name, by whoever assigns itself. BrokerError 24 for a name that does not fit
+    into a record with its tenant's before it.
+    """
+    name = physical(from_wire(text, call.tenant))
+    if len(name.encode()) > _NAME_BYTES_MAX:
+        raise BrokerError(ErrorCode.INVALID_GROUP_ID, "the group's name is too long")
+    return name
 
 
 def client_host(call: Call) -> str:

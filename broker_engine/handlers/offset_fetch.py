@@ -64,8 +64,8 @@ def _topics_of(request: OffsetFetchRequest) -> list[OffsetFetchRequestTopics]:
 
 
 def _group(asked: OffsetFetchRequestGroup, call: Call, require_stable: bool) -> OffsetFetchResponseGroup:
-    name = any_group_name(call, asked.group_id)
     try:
+        name = any_group_name(call, asked.group_id)
         shard = call.broker.groups.shard_of(name)
         code = call.broker.groups.check_fetch(name, asked.member_id, asked.member_epoch)
     except BrokerError as error:

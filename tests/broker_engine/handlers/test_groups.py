@@ -89,6 +89,20 @@ def test_a_group_without_a_name_is_refused_where_kafka_refuses_it(acme: RawClien
     assert acme.call(OffsetDeleteRequest(), 0).error_code == ErrorCode.INVALID_GROUP_ID
 
 
+def test_a_name_that_does_not_fit_into_a_record_with_its_tenants_is_refused(acme: RawClient) -> None:
+    group = ready(acme, new_name("group"))
+    longest, too_long = "x" * 32_762, "x" * 32_763
+    assert join(acme, longest).error_code == ErrorCode.MEMBER_ID_REQUIRED
+    assert join(acme, too_long).error_code == ErrorCode.INVALID_GROUP_ID
+    assert commit(acme, too_long, "absent", 1) == ErrorCode.INVALID_GROUP_ID
+    asked = [OffsetFetchRequestGroup(group_id=each, topics=None) for each in (group, too_long)]
+    answer = acme.call(OffsetFetchRequest(groups=asked), 8)
+    assert [each.error_code for each in answer.groups] == [0, ErrorCode.INVALID_GROUP_ID]
+    gone = acme.call(DeleteGroupsRequest(groups_names=[too_long]), 2).results[0]
+    assert gone.error_code == ErrorCode.INVALID_GROUP_ID
+    assert too_long not in listed(acme)
+
+
 @pytest.mark.parametrize("session_timeout_ms", [0, -1, 5_999, 1_800_001, (1 << 31) - 1])
 def test_a_session_outside_of_the_bounds_is_refused(acme: RawClient, session_timeout_ms: int) -> None:
     group = ready(acme, new_name("group"))
