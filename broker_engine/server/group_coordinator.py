@@ -1,8 +1,8 @@
 """Coordinates the groups of the partitions of `__consumer_offsets` that this broker leads.
 
-Each such partition is a shard (shards.py). Here is who asks what of which group, offsets and their expiry, and one
-timer per group that calls it when something is due. What a group decides is carried out in classic_groups.py and
-consumer_groups.py. Groups change when their records are appended, offsets when they are acknowledged.
+Each such partition is a shard (shards.py). Here is who asks what of which group, commits, and one timer per group that
+calls it when something is due. What a group decides is carried out in classic_groups.py and consumer_groups.py, what
+goes in group_removals.py. Groups change when their records are appended, offsets when they are acknowledged.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from broker_engine.errors import ErrorCode
@@ -21,7 +22,6 @@ from broker_engine.groups.consumer.member import HeartbeatAnswer, HeartbeatAsk
 from broker_engine.groups.effects import JoinAnswer, SyncAnswer
 from broker_engine.groups.joining import join
 from broker_engine.groups.member import JoinAsk, SyncAsk
-from broker_engine.groups.records import GroupRecord
 from broker_engine.groups.settings import ConsumerSettings
 from broker_engine.groups.shard import AnyGroup, GroupShard, NewOffset
 from broker_engine.groups.states import GroupState
@@ -30,6 +30,7 @@ from broker_engine.names import CONSUMER_OFFSETS
 from broker_engine.server.classic_groups import ClassicGroups
 from broker_engine.server.consumer_groups import ConsumerGroups
 from broker_engine.server.group_loading import replay_stored
+from broker_engine.server.group_removals import GroupRemovals
 from broker_engine.server.group_settings import consumer_settings, group_settings
 from broker_engine.server.shards import Loaded, Pair, Shards, StoredBatch, acked
 from broker_engine.server.supervisor import Supervisor
@@ -59,6 +60,7 @@ class GroupCoordinator:
         )
         self._classic = ClassicGroups(broker.clock, self._shards, self._tasks, self._arm)
         self._consumer = ConsumerGroups(broker, self._shards, self._classic, self._settings, self._arm)
+        self._removals = GroupRemovals(broker, self._shards, self._arm)
 
     # --- which groups
 
@@ -91,7 +93,8 @@ class GroupCoordinator:
     def start(self) -> None:
         """The broker serves."""
         self._shards.start()
-        self._tasks.keep_running(self._expire, "expiry of offsets")
+        expiry = partial(self._removals.keep_expiring, self.subscribed_topics)
+        self._tasks.keep_running(expiry, "expiry of offsets")
 
     def look_again(self) -> None:
         """A partition of ours was opened late."""
@@ -240,40 +243,10 @@ class GroupCoordinator:
         return await acked(self._shards.write(loaded, records, on_settled=lambda _code: end()))
 
     async def delete_group(self, name: str) -> ErrorCode:
-        loaded = self._shards.find(name)
-        group = loaded.shard.group(name)
-        if group is None and not loaded.shard.committed(name) and not loaded.shard.pending.places_of(name):
-            return ErrorCode.GROUP_ID_NOT_FOUND
-        if group is not None and group.members:
-            return ErrorCode.NON_EMPTY_GROUP
-        return await self._remove(loaded, loaded.shard.removal(name), [name])
-
-    async def _remove(
-        self, loaded: Loaded[GroupShard], records: Sequence[GroupRecord], names: Sequence[str]
-    ) -> ErrorCode:
-        """Groups go when it is appended: who joins after that joins a new one. Offsets go when it is acknowledged."""
-        if not records:
-            return ErrorCode.NONE
-        write = self._shards.write(loaded, records)
-        if not write.done() or write.result() is ErrorCode.NONE:
-            for name in names:
-                loaded.shard.forget(name)
-                self._arm(loaded, name)
-        return await acked(write)
+        return await self._removals.delete_group(name)
 
     async def delete_offsets(self, name: str, places: Iterable[tuple[str, int]]) -> ErrorCode:
-        loaded = self._shards.find(name)
-        return await self._shards.written(loaded, loaded.shard.offset_removals(name, places))
-
-    async def _expire(self) -> None:
-        retention_ms = self._broker.config.offsets_retention_minutes * 60_000
-        interval_s = self._broker.config.offsets_retention_check_interval_ms / 1000
-        while True:
-            await asyncio.sleep(interval_s)
-            for loaded in self._shards.ready():
-                records, gone = loaded.shard.expired(self._broker.clock.now_ms(), retention_ms, self.subscribed_topics)
-                if (code := await self._remove(loaded, records, gone)) is not ErrorCode.NONE:
-                    log.info("expired offsets are not removed yet: %s", code.name)
+        return await self._removals.delete_offsets(name, places)
 
     def subscribed_topics(self, group: AnyGroup) -> frozenset[str] | None:
         """What a living group reads, as physical texts; None where its members' own bytes do not tell."""

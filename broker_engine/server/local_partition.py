@@ -262,8 +262,13 @@ class LocalPartition:
         """A client's batch was refused before it came here: what is behind it is not out of order."""
         self.core.note_refused(header, code, self._clock.monotonic_ms())
 
+    @property
+    def message_bytes_max(self) -> int:
+        """Of one batch."""
+        return self._limits.max_message_bytes
+
     def check_size(self, header: BatchHeader) -> None:
-        if header.size_bytes > self._limits.max_message_bytes:
+        if header.size_bytes > self.message_bytes_max:
             raise BrokerError(ErrorCode.MESSAGE_TOO_LARGE)
 
     def append_own(self, batch: bytes, marker: TxnMarker | None = None) -> int:
