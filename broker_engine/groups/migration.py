@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.groups.classic import ClassicGroup
-from broker_engine.groups.consumer.change import Now
+from broker_engine.groups.consumer.change import Change, Now
 from broker_engine.groups.consumer.classic_members import as_names, as_partitions
 from broker_engine.groups.consumer.group import ConsumerGroup
 from broker_engine.groups.consumer.member import ClassicFacts, ConsumerMember, Standing, Subscription
@@ -99,12 +99,17 @@ def is_downgrade_due(group: ConsumerGroup, settings: GroupSettings) -> bool:
     return settings.consumer.can_downgrade and len(group.members) <= settings.size_max
 
 
-def to_classic(group: ConsumerGroup, settings: GroupSettings, topics: Topics, now: Now) -> ClassicGroup:
-    """The same members with what they may use. The shell lets them rebalance: what the last consumer held is free."""
+def to_classic(change: Change, settings: GroupSettings) -> ClassicGroup:
+    """The same members with what they may use. The shell lets them rebalance: what the last consumer held is free.
+
+    The generation is the epoch from before its departure: the later one was told to nobody, so that who heartbeats or
+    commits would be refused, not called.
+    """
+    group, now = change.group, change.now
     new = ClassicGroup(group.name, settings, state_since_ms=now.wall_ms)
     new.timeline = group.timeline
-    members = [_classic_member(member, topics, now) for member in group.members.values()]
-    new.adopt(members, group.epoch)
+    members = [_classic_member(member, change.topics, now) for member in group.members.values()]
+    new.adopt(members, change.epoch_before)
     new.timeline.note(EventKind.CONVERTED, now.ms, new.generation)
     return new
 

@@ -162,7 +162,7 @@ class ConsumerGroups:
         classic = None
         records = [*before, *_encoded(change.records)]
         if is_to_be_classic or (change.records and migration.is_downgrade_due(change.group, self._settings)):
-            classic = migration.to_classic(change.group, self._settings, change.topics, change.now)
+            classic = migration.to_classic(change, self._settings)
             records += [*_encoded(change.group.removal()), group_record(name, group_value(classic))]
         self._append(loaded, name, records)
         was = loaded.shard.group(name)

@@ -41,6 +41,7 @@ class Now(NamedTuple):
 class Change:
     def __init__(self, group: ConsumerGroup, topics: Topics, now: Now) -> None:
         self.group = group.draft()
+        self.epoch_before = group.epoch
         self.topics = topics
         self.now = now
         self.records: list[ConsumerRecord] = []

@@ -10,7 +10,9 @@ from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.groups import migration
 from broker_engine.groups.classic import ClassicGroup
 from broker_engine.groups.consumer import classic_members
-from broker_engine.groups.consumer.change import Now
+from broker_engine.groups.consumer.change import Change, Now
+from broker_engine.groups.consumer.heartbeat import leave
+from broker_engine.groups.consumer.member import LEAVING_EPOCH, HeartbeatAsk
 from broker_engine.groups.consumer_protocol import read_assignment, write_assignment
 from broker_engine.groups.member import JoinAsk, SyncAsk
 from broker_engine.groups.settings import ConsumerSettings, GroupSettings
@@ -132,14 +134,34 @@ def test_when_the_last_consumer_goes_its_classic_members_go_on_as_a_classic_grou
     bench.join("new")
     settings = GroupSettings()
     assert not migration.is_downgrade_due(bench.group, settings)
-    bench.ask("new", -1)
-    assert migration.is_downgrade_due(bench.group, settings)
-    assert not migration.is_downgrade_due(bench.group, GroupSettings(consumer=ConsumerSettings(can_downgrade=False)))
-    group = migration.to_classic(bench.group, settings, bench.topics, NOW)
+    change = departed(bench, "new")
+    assert migration.is_downgrade_due(change.group, settings)
+    assert not migration.is_downgrade_due(change.group, GroupSettings(consumer=ConsumerSettings(can_downgrade=False)))
+    group = migration.to_classic(change, settings)
     assert (group.state, group.generation, group.leader) == (GroupState.STABLE, bench.group.epoch, old)
     assert read_assignment(group.members[old].assignment) == {"orders": (0, 1, 2, 3, 4, 5)}
     group.rebalance(0)
     assert group.state is GroupState.PREPARING_REBALANCE
+
+
+def departed(bench: ConsumerBench, member_id: str) -> Change:
+    change = bench.change()
+    leave(change, HeartbeatAsk(member_id=member_id, epoch=LEAVING_EPOCH))
+    return change
+
+
+def test_who_stays_when_the_last_consumer_goes_commits_and_is_called_in_the_generation_that_it_knows() -> None:
+    bench = converted()
+    (old,) = bench.group.members
+    bench.join("new")
+    join(bench, ask(old, {"orders": [0, 1, 2, 3, 4, 5]}))
+    known = join(bench, ask(old, {"orders": [0, 1, 2]}))
+    settle(bench, "new")
+    assert classic_members.heartbeat(bench.group, old, None, known, 0) is ErrorCode.NONE
+    group = migration.to_classic(departed(bench, "new"), GroupSettings())
+    group.rebalance(0)
+    assert group.check_commit(old, None, known, 0) is ErrorCode.NONE
+    assert group.heartbeat(old, None, known, 0) is ErrorCode.REBALANCE_IN_PROGRESS
 
 
 def test_a_classic_member_of_another_kind_is_not_let_in() -> None:
