@@ -125,12 +125,13 @@ def as_names(standing: Standing, topics: Topics) -> dict[str, list[int]]:
 
 
 def _said(group: ConsumerGroup, ask: JoinAsk, member_id: str) -> ProtocolSubscription:
-    """BrokerError 23 where it shares no protocol with the other classic members, or its bytes are none of Kafka's."""
-    names = {name for name, _ in ask.protocols}
+    """BrokerError 23 where no one protocol is shared by it and all other classic members, or its bytes are none of
+    Kafka's. By twos is not enough: they may have to go on as a classic group, which has one protocol.
+    """
     others = [member for member in group.members.values() if member.id != member_id and member.is_classic]
-    is_shared = all(names.intersection(_protocol_names(other)) for other in others)
+    shared = {name for name, _ in ask.protocols}.intersection(*(_protocol_names(other) for other in others))
     said = read_subscription(ask.protocols[0][1]) if ask.protocols else None
-    if ask.protocol_type != PROTOCOL_TYPE or said is None or not is_shared:
+    if ask.protocol_type != PROTOCOL_TYPE or said is None or not shared:
         raise BrokerError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     return said
 

@@ -171,3 +171,18 @@ def test_a_classic_member_of_another_kind_is_not_let_in() -> None:
         with pytest.raises(BrokerError) as refused:
             join(bench, ask("", {}, **wrong))
         assert refused.value.code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+def test_classic_members_are_let_in_while_one_protocol_is_shared_by_all() -> None:
+    bench = ConsumerBench()
+    bench.join("new")
+    for member_id, names in (("a", "range roundrobin"), ("b", "range sticky")):
+        join(bench, ask(member_id, {}, protocols=protocols(names)))
+    with pytest.raises(BrokerError) as refused:
+        join(bench, ask("c", {}, protocols=protocols("roundrobin sticky")))
+    assert refused.value.code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert migration.to_classic(departed(bench, "new"), GroupSettings()).protocol == "range"
+
+
+def protocols(names: str) -> tuple[tuple[str, bytes], ...]:
+    return tuple((name, metadata("orders")) for name in names.split())
