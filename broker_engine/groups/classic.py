@@ -22,6 +22,8 @@ from broker_engine.groups.settings import GroupSettings
 from broker_engine.groups.states import NEXT_STATES, GroupState
 from broker_engine.groups.timeline import EventKind, Timeline
 
+_AWAY_WAIT_MS_MIN = 1_000
+
 
 class ClassicGroup:
     def __init__(self, name: str, settings: GroupSettings, *, state_since_ms: int = 0) -> None:
@@ -94,7 +96,8 @@ class ClassicGroup:
             self.note(EventKind.TIMED_OUT, member, now_ms)
             self.roster.drop(member)
         if self.members and not self.roster.elect_leader():
-            self._wait.begin(self.roster.rebalance_timeout_ms, now_ms, is_new_group=False)  # static ones are away
+            # Static ones are away, and may have given no time at all to wait for them.
+            self._wait.begin(max(self.roster.rebalance_timeout_ms, _AWAY_WAIT_MS_MIN), now_ms, is_new_group=False)
             return []
         self.generation += 1
         return self._begin_generation(now_ms) if self.members else self._become_empty(now_ms)

@@ -209,3 +209,16 @@ def test_a_static_member_that_stays_away_is_removed_after_its_session_or_by_name
     bench.wait(SESSION_MS)
     assert bench.heartbeat(a, instance="one") is ErrorCode.UNKNOWN_MEMBER_ID
     assert bench.group.state is GroupState.EMPTY
+
+
+def test_a_group_that_waits_for_static_members_without_a_rebalance_time_is_not_called_again_and_again() -> None:
+    bench, _, _ = static_pair()
+    for who, instance in (("a", "one"), ("b", "two")):
+        come_back(bench, who, instance=instance, rebalance_timeout_ms=0)
+    bench.leave("", "two")
+    bench.group.on_time(bench.now_ms)
+    deadline_ms = bench.group.next_deadline_ms
+    assert deadline_ms is not None
+    assert deadline_ms >= bench.now_ms + 1_000
+    bench.wait(SESSION_MS)
+    assert bench.group.state is GroupState.EMPTY
