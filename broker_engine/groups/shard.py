@@ -40,6 +40,9 @@ SettingsOf = Callable[[str], ConsumerSettings]
 Subscribed = Callable[[AnyGroup], frozenset[str] | None]
 """The topics that a living group reads, as physical texts; None where its members' bytes do not tell."""
 
+_TIME_MS_MAX = (1 << 63) - 1
+"""What a record can say."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewOffset:
@@ -182,7 +185,7 @@ class GroupShard:
                     leader_epoch=new.leader_epoch,
                     metadata=new.metadata,
                     commit_timestamp=wall_ms,
-                    expire_timestamp=wall_ms + new.retention_ms if new.retention_ms >= 0 else -1,
+                    expire_timestamp=min(wall_ms + new.retention_ms, _TIME_MS_MAX) if new.retention_ms >= 0 else -1,
                     topic_id=new.topic_id,
                 ),
             )

@@ -116,6 +116,13 @@ def test_a_commit_that_says_how_long_it_counts_expires_by_that_and_is_stored_so(
     assert [removed.value for removed in expired(shard, wall_ms=1_050)] == [None]
 
 
+def test_a_commit_that_counts_longer_than_a_record_can_say_counts_that_long() -> None:
+    forever = NewOffset("orders", 0, 1, 3, "note", TOPIC_ID, retention_ms=(1 << 63) - 1)
+    shard = replayed(*GroupShard(GroupSettings()).offset_records("g", [forever], wall_ms=1_000))
+    assert shard.committed("g")["orders", 0].expire_timestamp == (1 << 63) - 1
+    assert expired(shard, wall_ms=1 << 60) == []
+
+
 def test_offsets_of_a_group_with_members_stay() -> None:
     bench, _ = stable("a")
     shard = GroupShard(GroupSettings())
