@@ -23,6 +23,7 @@ from broker_engine.groups.states import NEXT_STATES, GroupState
 from broker_engine.groups.timeline import EventKind, Timeline
 
 _AWAY_WAIT_MS_MIN = 1_000
+_IN_A_GENERATION = (GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
 
 
 class ClassicGroup:
@@ -234,7 +235,7 @@ class ClassicGroup:
         return [*effects, *self._after_departure(now_ms)]
 
     def _after_departure(self, now_ms: int) -> list[Effect]:
-        if self.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
+        if self.state in _IN_A_GENERATION:
             return self.rebalance(now_ms)
         return self._try_complete(now_ms) if self.state is GroupState.PREPARING_REBALANCE else []
 
@@ -245,7 +246,7 @@ class ClassicGroup:
         deadlines = list(self.roster.pending.values())
         if self.state is GroupState.PREPARING_REBALANCE:
             deadlines.append(self._wait.deadline_ms)
-        elif self.state is GroupState.COMPLETING_REBALANCE:
+        elif self.state in _IN_A_GENERATION:
             # Where all have synced they wait for the log, which has no deadline here.
             deadlines += [self._sync_deadline_ms for each in self.members.values() if not each.has_synced]
         deadlines += [each.seen_ms + each.session_timeout_ms for each in self.members.values() if not each.is_waiting]
@@ -266,7 +267,7 @@ class ClassicGroup:
         return effects
 
     def _is_silent(self, member: Member, now_ms: int) -> bool:
-        if self.state is GroupState.COMPLETING_REBALANCE and now_ms >= self._sync_deadline_ms and not member.has_synced:
+        if self.state in _IN_A_GENERATION and now_ms >= self._sync_deadline_ms and not member.has_synced:
             return True
         return not member.is_waiting and member.seen_ms + member.session_timeout_ms <= now_ms
 

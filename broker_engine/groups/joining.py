@@ -86,7 +86,7 @@ def _replace_static(
     group.roster.rename(member, new_id)
     member.seen_ms = now_ms
     member.take_over(ask)
-    member.joining = waiter
+    member.joining, member.has_synced = waiter, True  # what its old self was to ask for, it is given
     group.note(EventKind.RETURNED, member, now_ms)
     if group.state is not GroupState.STABLE or group.roster.elect_protocol() != group.protocol:
         return [*effects, *group.rebalance(now_ms)]

@@ -59,6 +59,38 @@ def test_who_joined_and_never_syncs_is_left_behind_too() -> None:
     assert a.member_id not in bench.group.members
 
 
+def test_who_never_syncs_is_left_behind_also_when_the_others_have_their_parts() -> None:
+    bench = Bench()
+    bench.join("a")
+    bench.join("b")
+    bench.wait(2 * INITIAL_DELAY_MS)
+    a, b = bench.joined("a").member_id, bench.joined("b").member_id
+    bench.sync("a", a, {a: b"a", b: b"b"})
+    bench.stored()
+    assert bench.synced("a").code is ErrorCode.NONE
+    for _ in range(13):
+        bench.wait(REBALANCE_MS // 12)
+        bench.heartbeat(a)
+        bench.heartbeat(b)
+    assert (list(bench.group.members), bench.group.state) == ([a], GroupState.PREPARING_REBALANCE)
+
+
+def test_a_late_sync_keeps_its_member() -> None:
+    bench = Bench()
+    bench.join("a")
+    bench.join("b")
+    bench.wait(2 * INITIAL_DELAY_MS)
+    a, b = bench.joined("a").member_id, bench.joined("b").member_id
+    bench.sync("a", a, {a: b"a", b: b"b"})
+    bench.stored()
+    bench.sync("b", b)
+    for _ in range(13):
+        bench.wait(REBALANCE_MS // 12)
+        bench.heartbeat(a)
+        bench.heartbeat(b)
+    assert (list(bench.group.members), bench.group.state) == ([a, b], GroupState.STABLE)
+
+
 def test_silence_for_a_session_ends_a_membership() -> None:
     bench, ids = stable("a", "b")
     for _ in range(3):

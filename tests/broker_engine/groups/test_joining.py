@@ -178,6 +178,22 @@ def test_who_comes_back_while_others_are_called_has_joined_with_them() -> None:
     assert [bench.joined(who).generation for who in ("b", "c")] == [2, 2]
 
 
+def test_who_comes_back_in_place_of_one_that_never_synced_has_a_session_of_its_own() -> None:
+    bench = Bench()
+    bench.join("a", instance="one")
+    bench.join("b", instance="two")
+    bench.wait(2 * INITIAL_DELAY_MS)
+    a, b = bench.joined("a").member_id, bench.joined("b").member_id
+    bench.sync("a", a, {a: b"a", b: b"b"}, instance_id="one")
+    bench.stored()
+    told = come_back(bench, "b", instance="two")
+    for _ in range(13):
+        bench.wait(REBALANCE_MS // 12)
+        bench.heartbeat(a, instance="one")
+        bench.heartbeat(told.member_id, instance="two")
+    assert bench.group.state is GroupState.STABLE
+
+
 def test_a_static_leader_that_comes_back_need_not_assign_again() -> None:
     bench, old, _ = static_pair()
     told = come_back(bench, "a", instance="one", can_skip_assignment=True)
