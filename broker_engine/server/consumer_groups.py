@@ -100,11 +100,14 @@ class ConsumerGroups:
         return answer
 
     async def sync(self, name: str, ask: SyncAsk) -> SyncAnswer:
-        group = self._found(self._shards.find(name), name)
+        loaded = self._shards.find(name)
+        group = self._found(loaded, name)
         try:
             answer = classic_members.sync(group, ask, self.topics(name), self._broker.clock.monotonic_ms())
             await self.settled(name)
         except BrokerError as error:
+            if error.code is ErrorCode.REBALANCE_IN_PROGRESS:
+                self._arm(loaded, name)  # its time to come has begun
             return SyncAnswer(error.code)
         return answer
 

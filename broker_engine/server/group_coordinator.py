@@ -180,12 +180,16 @@ class GroupCoordinator:
         return await done
 
     def heartbeat(self, name: str, member_id: str, instance_id: str | None, generation: int) -> ErrorCode:
-        group = self._shards.find(name).shard.group(name)
+        loaded = self._shards.find(name)
+        group = loaded.shard.group(name)
         if group is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
         if isinstance(group, ClassicGroup):
             return group.heartbeat(member_id, instance_id, generation, self._now_ms())
-        return classic_members.heartbeat(group, member_id, instance_id, generation, self._now_ms())
+        code = classic_members.heartbeat(group, member_id, instance_id, generation, self._now_ms())
+        if code is ErrorCode.REBALANCE_IN_PROGRESS:
+            self._arm(loaded, name)  # its time to come has begun
+        return code
 
     async def leave(self, name: str, members: Iterable[tuple[str, str | None]]) -> list[ErrorCode]:
         return [await self._leave(name, *member) for member in members]

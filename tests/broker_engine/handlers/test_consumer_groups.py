@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -320,6 +321,32 @@ def test_a_classic_member_joins_a_group_of_the_consumer_protocol_and_keeps_it_wh
     assert again.generation_id > joined.generation_id
     leave = LeaveGroupRequest(group_id=group, members=[MemberIdentity(member_id=joined.member_id)])
     assert acme.call(leave, 5).members[0].error_code == 0
+
+
+def sync_code(client: RawClient, group: str, joined: Any) -> int:
+    return int(sync_classic(client, group, joined).error_code)
+
+
+@pytest.mark.parametrize("ask", [heartbeat_code, sync_code])
+def test_a_classic_member_that_is_called_and_does_not_come_is_out_after_its_rebalance_time(
+    acme: RawClient, group: str, ask: Callable[[RawClient, str, Any], int]
+) -> None:
+    topic = create(acme, partitions=2)
+    join_consumer(acme, group, "new", topic)
+    member = join_classic(acme, group, "", topic).member_id
+    wait_for("a target for both", lambda: is_assigned(acme, group))
+    brief = {"session_timeout_ms": 600_000, "rebalance_timeout_ms": 500}
+    joined = join(acme, group, member_id=member, protocols=subscription(topic), **brief)
+    assert sync_code(acme, group, joined) == 0
+    join_consumer(acme, group, "newer", topic)
+    wait_for("a target for all three", lambda: is_assigned(acme, group))
+    assert ask(acme, group, joined) == ErrorCode.REBALANCE_IN_PROGRESS
+    wait_for("it is out", lambda: member not in {each.member_id for each in describe(acme, group).members})
+
+
+def is_assigned(client: RawClient, group: str) -> bool:
+    described = describe(client, group)
+    return bool(described.group_epoch == described.assignment_epoch)
 
 
 def test_an_empty_group_is_whatever_its_next_member_speaks(acme: RawClient, group: str) -> None:
