@@ -31,7 +31,7 @@ from broker_engine.log.segment import (
     TXN_INDEX_SUFFIX,
     Segment,
 )
-from broker_engine.log.txn_index import pack_entries
+from broker_engine.log.txn_index import TransactionIndex, pack_entries
 from broker_engine.log.verify import no_pause
 from broker_engine.records.compression import CorruptBatch, TooLarge
 from broker_engine.records.header import BatchHeader, parse_header
@@ -184,6 +184,7 @@ class Swapping:
         assert isinstance(segment.time_index, GrowingIndex)
         aborted = [entry for source in self.sources for entry in source.txn_index.entries()]
         kept = [entry for entry in aborted if entry.last_offset in self._kept_markers]
+        segment.txn_index.preset(kept)  # readers ask for it between `swap_in` and `finish`
         contents = {INDEX_SUFFIX: segment.offset_index.pack(), TIME_INDEX_SUFFIX: segment.time_index.pack()}
         if kept:
             contents[TXN_INDEX_SUFFIX] = pack_entries(kept)
@@ -202,6 +203,7 @@ class Swapping:
         segment.handle = files.open(segment.path(LOG_SUFFIX))
         segment.offset_index = StoredIndex(OFFSET_ENTRY, files, segment.path(INDEX_SUFFIX))
         segment.time_index = StoredIndex(TIME_ENTRY, files, segment.path(TIME_INDEX_SUFFIX))
+        segment.txn_index = TransactionIndex(files, segment.path(TXN_INDEX_SUFFIX))
         self.let_go()
 
     def discard(self) -> None:

@@ -91,6 +91,10 @@ class TransactionIndex:
             self._handle = self._files.open(self._path)
         return parse_entries(self._handle.pread(self._handle.size_bytes, 0)) or []
 
+    def preset(self, entries: list[AbortedTransaction]) -> None:
+        """What its file will say: it does not have its name yet."""
+        self._remembered = entries
+
     def replace(self, entries: Sequence[AbortedTransaction]) -> None:
         self.close()
         self._handle = self._remembered = None
