@@ -295,11 +295,16 @@ class TransactionCoordinator:
                 await self._remove_expired(loaded)
 
     async def _remove_expired(self, loaded: Here) -> None:
-        expired = loaded.shard.expired(self._wall_ms(), self._config.transactional_id_expiration_ms)
+        shard, expiration_ms = loaded.shard, self._config.transactional_id_expiration_ms
+        expired = shard.expired(self._wall_ms(), expiration_ms)
         for start in range(0, len(expired), _REMOVALS_AT_ONCE):
             if not self._shards.is_current(loaded):
                 return
-            ids = [each for each in expired[start : start + _REMOVALS_AT_ONCE] if not loaded.shard.is_pending(each)]
+            # Again: while the others were being removed, it may have come back into use.
+            some, now_ms = expired[start : start + _REMOVALS_AT_ONCE], self._wall_ms()
+            ids = [each for each in some if shard.is_expired(each, now_ms, expiration_ms)]
+            if not ids:
+                continue
             code = await acked(self._remove(loaded, ids))
             log.info("%s-%d: %d ids expired: %s", TRANSACTION_STATE, loaded.index, len(ids), code.name)
 

@@ -99,8 +99,10 @@ class TransactionShard:
 
     def expired(self, wall_ms: int, expiration_ms: int) -> list[str]:
         """Ids that nobody has used for the whole time."""
-        return [
-            transactional_id
-            for transactional_id, known in self.transactions.items()
-            if transactional_id not in self._pending and core.is_expired(known, wall_ms, expiration_ms)
-        ]
+        return [each for each in self.transactions if self.is_expired(each, wall_ms, expiration_ms)]
+
+    def is_expired(self, transactional_id: str, wall_ms: int, expiration_ms: int) -> bool:
+        known = self.find(transactional_id)
+        if known is None or transactional_id in self._pending:
+            return False
+        return core.is_expired(known, wall_ms, expiration_ms)
