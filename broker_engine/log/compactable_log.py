@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from broker_engine.log.checkpoints import EpochCache
 from broker_engine.log.compaction import KEYS_MAX_DEFAULT, CompactionJob, Swapping
-from broker_engine.log.compaction_filter import AbortedRanges, BatchFilter, LatestOffsets
+from broker_engine.log.compaction_filter import BatchFilter, LatestOffsets
 from broker_engine.log.compaction_plan import CompactionPlan, plan_compaction
 from broker_engine.log.config import LogConfig
 from broker_engine.log.file_seam import Files
@@ -15,7 +15,6 @@ from broker_engine.log.removals import Removals
 from broker_engine.log.results import LogState, storage_error, storage_errors
 from broker_engine.log.retention import DeletedSegment
 from broker_engine.log.segment import Segment
-from broker_engine.log.txn_index import find_aborted
 from broker_engine.records.control import LastBatch
 
 LastBatches = Callable[[int], Mapping[int, LastBatch]]
@@ -69,7 +68,6 @@ class CompactableLog(ReadableLog):
         latest = LatestOffsets(keys_max)
         batch_filter = BatchFilter(
             latest,
-            AbortedRanges(find_aborted(self._segments, 0, self.log_end_offset)),
             last_batches,
             now_ms=now_ms,
             delete_retention_ms=self.config.delete_retention_ms,
@@ -82,6 +80,7 @@ class CompactableLog(ReadableLog):
             self.config,
             plan=plan,
             groups=groups,
+            txn_indexes=[handle for each in self._segments if (handle := each.txn_index.open()) is not None],
             latest=latest,
             batch_filter=batch_filter,
         )

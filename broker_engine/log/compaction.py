@@ -31,7 +31,7 @@ from broker_engine.log.segment import (
     TXN_INDEX_SUFFIX,
     Segment,
 )
-from broker_engine.log.txn_index import TransactionIndex, pack_entries
+from broker_engine.log.txn_index import TransactionIndex, pack_entries, read_entries
 from broker_engine.log.verify import no_pause
 from broker_engine.records.compression import CorruptBatch, TooLarge
 from broker_engine.records.header import BatchHeader, parse_header
@@ -72,6 +72,7 @@ class CompactionJob(SwapJob):
         *,
         plan: CompactionPlan,
         groups: Sequence[Sequence[Segment]],
+        txn_indexes: Sequence[FileHandle],
         latest: LatestOffsets,
         batch_filter: BatchFilter,
     ) -> None:
@@ -80,13 +81,16 @@ class CompactionJob(SwapJob):
         self.latest = latest
         self.batch_filter = batch_filter
         self._groups = groups
-        self._pinned = [segment.handle for group in groups for segment in group]
+        self._txn_indexes = txn_indexes
+        self._pinned = [*txn_indexes, *(segment.handle for group in groups for segment in group)]
         for handle in self._pinned:
             handle.pin()
 
     def prepare(self, pace: Pace = no_pause) -> None:
         """Collect the keys of the dirty part, or of as much of it as there is room for."""
         with _kept_for_the_loop(self):
+            for txn_index in self._txn_indexes:
+                self.batch_filter.note_aborted(read_entries(txn_index))
             for segment in (segment for group in self._groups for segment in group):
                 if segment.end_offset > self.plan.first_dirty_offset and not self._collect(segment, pace):
                     return
@@ -125,7 +129,8 @@ class Swapping:
         self.sources = sources
         self.segment: Segment | None = None
         """What takes their place; None if nothing would change, or after a failure."""
-        self._handle: FileHandle | None = None
+        self._handles: list[FileHandle] = []
+        """Of what is written. It changes its name twice: no descriptor must be closed in between."""
         self._kept_markers: set[int] = set()
 
     @property
@@ -161,9 +166,13 @@ class Swapping:
         path = self.sources[0].path(LOG_SUFFIX) + swap.CLEANED_SUFFIX
         if files.exists(path):
             files.unlink(path)
-        self._handle = files.open(path, create=True)
-        self._handle.pin()  # it changes its name twice: its descriptor must not be closed in between
-        return Segment(files, self.job.directory, self.base_offset, self._handle, created_ms=source.created_ms)
+        handle = self._hold(files.open(path, create=True))
+        return Segment(files, self.job.directory, self.base_offset, handle, created_ms=source.created_ms)
+
+    def _hold(self, handle: FileHandle) -> FileHandle:
+        handle.pin()
+        self._handles.append(handle)
+        return handle
 
     def _copy(self, source: Segment, target: Segment, pace: Pace) -> bool:
         """True if anything of it was changed or left out."""
@@ -184,12 +193,17 @@ class Swapping:
         assert isinstance(segment.time_index, GrowingIndex)
         aborted = [entry for source in self.sources for entry in source.txn_index.entries()]
         kept = [entry for entry in aborted if entry.last_offset in self._kept_markers]
-        segment.txn_index.preset(kept)  # readers ask for it between `swap_in` and `finish`
-        contents = {INDEX_SUFFIX: segment.offset_index.pack(), TIME_INDEX_SUFFIX: segment.time_index.pack()}
+        self._write_durably(segment.path(INDEX_SUFFIX), segment.offset_index.pack())
+        self._write_durably(segment.path(TIME_INDEX_SUFFIX), segment.time_index.pack())
         if kept:
-            contents[TXN_INDEX_SUFFIX] = pack_entries(kept)
-        for suffix, data in contents.items():
-            self.job.files.write_atomic(segment.path(suffix) + swap.CLEANED_SUFFIX, data, is_durable=True)
+            path = segment.path(TXN_INDEX_SUFFIX)
+            handle = self._hold(self.job.files.open(self._write_durably(path, pack_entries(kept))))
+            segment.txn_index = TransactionIndex(self.job.files, path, handle)  # asked from `swap_in` on
+
+    def _write_durably(self, path: str, data: bytes) -> str:
+        """The name that it has until it is swapped in."""
+        self.job.files.write_atomic(path + swap.CLEANED_SUFFIX, data, is_durable=True)
+        return path + swap.CLEANED_SUFFIX
 
     def finish(self) -> None:
         """After `swap_in`: give the new files their names."""
@@ -214,11 +228,11 @@ class Swapping:
             swap.discard(self.job.files, self.job.directory, self.base_offset)
 
     def let_go(self) -> None:
-        """Of the handle that was written with."""
-        if self._handle is not None:
-            self._handle.unpin()
-            self._handle.close()
-            self._handle = None
+        """Of the handles that were written with."""
+        for handle in self._handles:
+            handle.unpin()
+            handle.close()
+        self._handles = []
 
 
 class Cleaning(Swapping):

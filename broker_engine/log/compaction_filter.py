@@ -6,6 +6,7 @@ transactions. Stored batches are hostile: CorruptBatch and TooLarge say that thi
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
@@ -41,21 +42,29 @@ class LatestOffsets:
 
 
 class AbortedRanges:
-    def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
-        self._ranges: dict[int, list[AbortedTransaction]] = {}
-        for transaction in aborted:
-            self._ranges.setdefault(transaction.producer_id, []).append(transaction)
+    """By producer, where each of its aborted transactions begins and ends. One follows the other."""
+
+    def __init__(self) -> None:
+        self._starts: dict[int, list[int]] = {}
+        self._ends: dict[int, list[int]] = {}
+
+    def note(self, aborted: AbortedTransaction) -> None:
+        """In the order of the log."""
+        self._starts.setdefault(aborted.producer_id, []).append(aborted.first_offset)
+        self._ends.setdefault(aborted.producer_id, []).append(aborted.last_offset)
 
     def covers(self, header: BatchHeader) -> bool:
-        ranges = self._ranges.get(header.producer_id, ()) if header.is_transactional else ()
-        return any(each.first_offset <= header.base_offset < each.last_offset for each in ranges)
+        ends = self._ends.get(header.producer_id) if header.is_transactional else None
+        if ends is None:
+            return False
+        number = bisect_right(ends, header.base_offset)
+        return number < len(ends) and self._starts[header.producer_id][number] <= header.base_offset
 
 
 class BatchFilter:
     def __init__(
         self,
         latest: LatestOffsets,
-        aborted: AbortedRanges,
         last_batches: Mapping[int, LastBatch],
         *,
         now_ms: int,
@@ -63,13 +72,18 @@ class BatchFilter:
         decompressed_bytes_max: int,
     ) -> None:
         self._latest = latest
-        self._aborted = aborted
+        self._aborted = AbortedRanges()
         self._last_batches = last_batches
         self._now_ms = now_ms
         self._delete_horizon_ms = now_ms + delete_retention_ms
         self._decompressed_bytes_max = decompressed_bytes_max
         self._with_data: set[int] = set()
         """Producers whose present transaction still has a batch in the log."""
+
+    def note_aborted(self, aborted: Iterable[AbortedTransaction]) -> None:
+        """Before all else: the log's aborted transactions, in order."""
+        for each in aborted:
+            self._aborted.note(each)
 
     def note_keys(self, batch: bytes, header: BatchHeader) -> None:
         """First pass, over the dirty part."""

@@ -30,11 +30,15 @@ class Mending(Swapping):
     def __init__(self, files: Files, directory: str, config: LogConfig, segment: Segment, patches: Patches) -> None:
         super().__init__(SwapJob(files, directory, config), [segment])
         self._patches = patches
-        segment.handle.pin()
+        txn_index = segment.txn_index.open()
+        self._pinned = [segment.handle, *([] if txn_index is None else [txn_index])]
+        for handle in self._pinned:
+            handle.pin()
 
     def release(self) -> None:
         """Always, at the end, on the loop."""
-        self.sources[0].handle.unpin()
+        for handle in self._pinned:
+            handle.unpin()
 
     def _copy(self, source: Segment, target: Segment, pace: Pace) -> bool:
         position = 0

@@ -140,7 +140,7 @@ class ReadableLog:
         Called without an await since the read.
         """
         with storage_errors():
-            has_any = bool(read.ranges) and any(each.txn_index.entries() for each in self._segments_from(offset))
+            has_any = bool(read.ranges) and not all(each.txn_index.is_empty for each in self._segments_from(offset))
             return self.aborted_transactions(offset, min(end_offset, self._end_bound(read))) if has_any else []
 
     def _end_bound(self, read: LogRead) -> int:

@@ -7,10 +7,12 @@ segment, and rebuilt whenever the segment's other indexes are.
 from __future__ import annotations
 
 import struct
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from broker_engine.log.file_seam import FileHandle, Files
+from broker_engine.log.file_seam import FileHandle, Files, Readable
 from broker_engine.records.control import EndedTransaction, OpenTransactions, read_marker
 
 if TYPE_CHECKING:
@@ -18,8 +20,7 @@ if TYPE_CHECKING:
 
 _ENTRY = struct.Struct(">hqqqq")
 _VERSION = 0
-_REMEMBERED_MAX = 512
-"""Entries of one segment: readers of committed records ask with every fetch."""
+_PIECE_ENTRIES = 256
 
 
 class AbortedTransaction(NamedTuple):
@@ -47,25 +48,62 @@ def parse_entries(data: bytes) -> list[AbortedTransaction] | None:
     return [AbortedTransaction(*row[1:]) for row in rows] if all(row[0] == _VERSION for row in rows) else None
 
 
+def read_entries(handle: Readable, first: int = 0) -> Iterator[AbortedTransaction]:
+    """From the `first`th on, a piece of the file at a time."""
+    for number in range(first, handle.size_bytes // _ENTRY.size, _PIECE_ENTRIES):
+        piece = handle.pread(_PIECE_ENTRIES * _ENTRY.size, number * _ENTRY.size)
+        yield from (AbortedTransaction(*row[1:]) for row in _ENTRY.iter_unpack(piece))
+
+
+def _first_ended_from(handle: Readable, offset: int) -> int:
+    """The number of the first entry whose marker lies at or above `offset`: they stand in the order of the markers."""
+
+    def marker_offset(number: int) -> int:
+        return AbortedTransaction(*_ENTRY.unpack(handle.pread(_ENTRY.size, number * _ENTRY.size))[1:]).last_offset
+
+    return bisect_left(range(handle.size_bytes // _ENTRY.size), offset, key=marker_offset)
+
+
 class TransactionIndex:
-    """One segment's file. Made by the first entry, opened on first use."""
+    """One segment's file. Made by the first entry, opened on first use.
 
-    __slots__ = ("_files", "_handle", "_path", "_remembered")
+    Searched where it lies, and not kept in memory: readers of committed records ask with every fetch, and there is no
+    bound to what producers abort.
+    """
 
-    def __init__(self, files: Files, path: str) -> None:
+    __slots__ = ("_files", "_handle", "_is_absent", "_path")
+
+    def __init__(self, files: Files, path: str, handle: FileHandle | None = None) -> None:
+        """`handle`: of the file, while it has another name."""
         self._files = files
         self._path = path
-        self._handle: FileHandle | None = None
-        self._remembered: list[AbortedTransaction] | None = None
+        self._handle = handle
+        self._is_absent = False
+        """It is known that there is no file: most segments have none."""
 
     @property
     def handle(self) -> FileHandle | None:
         """To be synced with the segment; None if nothing was read or written."""
         return self._handle
 
+    def open(self) -> FileHandle | None:
+        """None if there is no aborted transaction."""
+        if self._handle is None and not self._is_absent:
+            self._is_absent = not self._files.exists(self._path)
+            self._handle = None if self._is_absent else self._files.open(self._path)
+        return self._handle
+
+    @property
+    def is_empty(self) -> bool:
+        handle = self.open()
+        return handle is None or not handle.size_bytes
+
     @property
     def is_well_formed(self) -> bool:
-        return not self._files.exists(self._path) or parse_entries(self._files.read_small(self._path)) is not None
+        if not self._files.exists(self._path):
+            return True
+        entries = parse_entries(self._files.read_small(self._path))
+        return entries is not None and all(one.last_offset < next_.last_offset for one, next_ in pairwise(entries))
 
     def append(self, entry: AbortedTransaction) -> None:
         handle = self._handle = self._handle or self._files.open(self._path, create=True)
@@ -74,30 +112,18 @@ class TransactionIndex:
         if handle.append([data]) != len(data):
             handle.truncate(size_bytes)
             raise OSError(0, "the write was cut short: the disk is full, or failing")
-        self._remembered = None
 
-    def entries(self) -> Sequence[AbortedTransaction]:
-        if self._remembered is not None:
-            return self._remembered
-        found = self._read()
-        if len(found) <= _REMEMBERED_MAX:
-            self._remembered = found
-        return found
+    def entries(self) -> list[AbortedTransaction]:
+        return list(self.ended_from(0))
 
-    def _read(self) -> list[AbortedTransaction]:
-        if self._handle is None:
-            if not self._files.exists(self._path):
-                return []
-            self._handle = self._files.open(self._path)
-        return parse_entries(self._handle.pread(self._handle.size_bytes, 0)) or []
-
-    def preset(self, entries: list[AbortedTransaction]) -> None:
-        """What its file will say: it does not have its name yet."""
-        self._remembered = entries
+    def ended_from(self, offset: int) -> Iterator[AbortedTransaction]:
+        """Those whose markers lie at or above it, in order. Reads what is asked for, and little more."""
+        handle = self.open()
+        return iter(()) if handle is None else read_entries(handle, _first_ended_from(handle, offset))
 
     def replace(self, entries: Sequence[AbortedTransaction]) -> None:
         self.close()
-        self._handle = self._remembered = None
+        self._handle, self._is_absent = None, False
         if entries:
             self._files.write_atomic(self._path, pack_entries(entries), is_durable=True)
         elif self._files.exists(self._path):
@@ -112,8 +138,8 @@ def find_aborted(segments: Iterable[Segment], start_offset: int, end_offset: int
     """Every aborted transaction with records in [start_offset, end_offset), in the order of their markers."""
     found = []
     for segment in segments:
-        for entry in segment.txn_index.entries():
-            if entry.last_offset >= start_offset and entry.first_offset < end_offset:
+        for entry in segment.txn_index.ended_from(start_offset):
+            if entry.first_offset < end_offset:
                 found.append(entry)
             if entry.last_stable_offset >= end_offset:
                 return found
