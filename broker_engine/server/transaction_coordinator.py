@@ -138,9 +138,7 @@ class TransactionCoordinator:
     async def init_producer_id(self, ask: InitAsk) -> Verdict:
         if not 0 < ask.timeout_ms <= self._config.transaction_max_timeout_ms:
             return Verdict(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
-        shard = self._shards.find(ask.transactional_id).shard
-        if shard.find(ask.transactional_id) is None and shard.is_full:
-            raise BrokerError(ErrorCode.POLICY_VIOLATION, "too many transactional ids: use them again, or fewer")
+        self._shards.find(ask.transactional_id).shard.check_new(ask.transactional_id)
 
         def decide(known: Transaction | None, *, is_pending: bool, spare_id: int | None) -> Verdict:
             return core.init_producer_id(known, ask, self._wall_ms(), is_pending=is_pending, spare_id=spare_id)

@@ -7,23 +7,33 @@ full time again, and no clock that jumps aborts anything. Names are physical tex
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
+from broker_engine.errors import BrokerError, ErrorCode
+from broker_engine.names import ROOT, parse_physical
 from broker_engine.transactions import core
 from broker_engine.transactions.records import Record, decode_key, decode_value, removal_record, transaction_record
 from broker_engine.transactions.states import TransactionState
 from broker_engine.transactions.transaction import Transaction
 
 IDS_MAX = 200_000
-"""Per partition: about 200 MiB. Ids that nobody uses expire; one more than this is refused."""
+"""Per partition: 200 MiB, and twice that if all are as long as they may be. Ids that nobody uses expire."""
+TENANT_IDS_MAX = IDS_MAX // 10
+"""Of one tenant, so that none takes the room of all. The root has no such bound."""
+ID_BYTES_MAX = 1_024
 
 
 class TransactionShard:
-    def __init__(self) -> None:
+    def __init__(self, *, ids_max: int = IDS_MAX, tenant_ids_max: int = TENANT_IDS_MAX) -> None:
+        self._ids_max = ids_max
+        self._tenant_ids_max = tenant_ids_max
         self.transactions: dict[str, Transaction] = {}
         self._pending: dict[str, Transaction | None] = {}
         """What is being written; None: a removal."""
         self._open_since_ms: dict[str, int] = {}
+        self._counts: Counter[str] = Counter()
+        """By tenant: ids that are known, and changes that are being written."""
 
     def find(self, transactional_id: str) -> Transaction | None:
         return self.transactions.get(transactional_id)
@@ -31,9 +41,15 @@ class TransactionShard:
     def is_pending(self, transactional_id: str) -> bool:
         return transactional_id in self._pending
 
-    @property
-    def is_full(self) -> bool:
-        return len(self.transactions) >= IDS_MAX
+    def check_new(self, transactional_id: str) -> None:
+        """BrokerError if there is no place for one more of this tenant, or for a name like this."""
+        if transactional_id in self.transactions:
+            return
+        if len(transactional_id.encode()) > ID_BYTES_MAX:
+            raise BrokerError(ErrorCode.INVALID_REQUEST, f"a transactional id has at most {ID_BYTES_MAX} bytes")
+        tenant = _tenant_of(transactional_id)
+        if self._counts.total() >= self._ids_max or (tenant != ROOT and self._counts[tenant] >= self._tenant_ids_max):
+            raise BrokerError(ErrorCode.POLICY_VIOLATION, "too many transactional ids: use them again, or fewer")
 
     def preparing(self) -> Iterator[Transaction]:
         """Decided, and not known to be complete: their markers are sent again after a fail-over."""
@@ -51,6 +67,8 @@ class TransactionShard:
 
     def _put(self, transaction: Transaction, now_ms: int) -> None:
         transactional_id = transaction.transactional_id
+        if transactional_id not in self.transactions:
+            self._counts[_tenant_of(transactional_id)] += 1
         self.transactions[transactional_id] = transaction
         if transaction.state is TransactionState.ONGOING:
             self._open_since_ms.setdefault(transactional_id, now_ms)
@@ -58,15 +76,23 @@ class TransactionShard:
             self._open_since_ms.pop(transactional_id, None)
 
     def _remove(self, transactional_id: str) -> None:
-        self.transactions.pop(transactional_id, None)
+        if self.transactions.pop(transactional_id, None) is not None:
+            self._count_down(transactional_id)
         self._open_since_ms.pop(transactional_id, None)
+
+    def _count_down(self, transactional_id: str) -> None:
+        tenant = _tenant_of(transactional_id)
+        self._counts[tenant] -= 1
+        if not self._counts[tenant]:
+            del self._counts[tenant]
 
     # --- what is to be written
 
     def begin(self, target: Transaction) -> Record:
         """The record of a decision. Until `settle` nothing else is decided of this id."""
+        record = transaction_record(target)
         self._note_pending(target.transactional_id, target)
-        return transaction_record(target)
+        return record
 
     def begin_removal(self, transactional_id: str) -> Record:
         self._note_pending(transactional_id, None)
@@ -75,10 +101,12 @@ class TransactionShard:
     def _note_pending(self, transactional_id: str, target: Transaction | None) -> None:
         assert transactional_id not in self._pending, "one change of an id is written at a time"
         self._pending[transactional_id] = target
+        self._counts[_tenant_of(transactional_id)] += 1
 
     def settle(self, transactional_id: str, now_ms: int, *, is_acked: bool) -> None:
         """The write is acknowledged, or failed: then all is as before, though the log may hold it."""
         target = self._pending.pop(transactional_id)
+        self._count_down(transactional_id)
         if not is_acked:
             return
         if target is None:
@@ -106,3 +134,10 @@ class TransactionShard:
         if known is None or transactional_id in self._pending:
             return False
         return core.is_expired(known, wall_ms, expiration_ms)
+
+
+def _tenant_of(transactional_id: str) -> str:
+    try:
+        return parse_physical(transactional_id).tenant
+    except ValueError:  # none that we wrote: Kafka's ids have slashes as they like
+        return ROOT

@@ -127,3 +127,10 @@ def write_state(broker: BrokerProcess, name: str, producer_id: int, epoch: int) 
     epoch_of_leader = header.partition_leader_epoch
     with path.open("ab") as file:
         file.write(build_batch([record], base_offset=header.next_offset, leader_epoch=epoch_of_leader))
+
+
+def test_an_id_that_is_too_long_is_refused_and_a_long_one_is_not(broker: BrokerProcess) -> None:
+    with RawClient(broker.address()) as client:
+        started(client, "x" * 1_024)
+        assert [init(client, "x" * 1_025).error_code for _ in range(2)] == [42, 42]
+        assert init(client, "x" * 32_767).error_code == 42
