@@ -133,6 +133,8 @@ class MarkerSender:
                 await self._write_some(node_id, [item for item in items if not item[0].is_cancelled])
         finally:
             del self._queues[node_id]  # no await since the queue was seen to be empty
+            for item in queue:  # or an error of ours ended it: nothing of this was sent
+                self._send(item)
 
     async def _write_some(self, node_id: int, items: Sequence[_Item]) -> None:
         jobs: dict[_Job, list[TopicPartition]] = {}
@@ -189,8 +191,12 @@ class MarkerSender:
             self._finish(job)
 
     def _finish(self, job: _Job) -> None:
-        if self._jobs.pop(job, False) is None:
+        if self._jobs.pop(job, False) is not None:
+            return
+        try:
             job.on_done()
+        except Exception:  # a bug: the markers of other transactions are not to wait for it
+            log.exception("after the last marker of %s", job.marker)
 
     def _cancel(self, job: _Job) -> None:
         job.is_cancelled = True
