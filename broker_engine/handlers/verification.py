@@ -27,6 +27,7 @@ _TRY_AGAIN = frozenset(
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
         ErrorCode.NOT_COORDINATOR,
+        ErrorCode.BROKER_NOT_AVAILABLE,  # it was restarted, and has not joined yet
     }
 )
 """Nothing is wrong with the batch."""
