@@ -31,7 +31,7 @@ from broker_engine.log.segment import (
     TXN_INDEX_SUFFIX,
     Segment,
 )
-from broker_engine.log.txn_index import TransactionIndex, pack_entries, read_entries
+from broker_engine.log.txn_index import AbortedTransaction, TransactionIndex, pack_entries, read_entries
 from broker_engine.log.verify import no_pause
 from broker_engine.records.compression import CorruptBatch, TooLarge
 from broker_engine.records.header import BatchHeader, parse_header
@@ -191,14 +191,17 @@ class Swapping:
     def _store_indexes(self, segment: Segment) -> None:
         assert isinstance(segment.offset_index, GrowingIndex)
         assert isinstance(segment.time_index, GrowingIndex)
-        aborted = [entry for source in self.sources for entry in source.txn_index.entries()]
-        kept = [entry for entry in aborted if entry.last_offset in self._kept_markers]
+        kept = self._aborted_in(segment)
         self._write_durably(segment.path(INDEX_SUFFIX), segment.offset_index.pack())
         self._write_durably(segment.path(TIME_INDEX_SUFFIX), segment.time_index.pack())
         if kept:
             path = segment.path(TXN_INDEX_SUFFIX)
             handle = self._hold(self.job.files.open(self._write_durably(path, pack_entries(kept))))
             segment.txn_index = TransactionIndex(self.job.files, path, handle)  # asked from `swap_in` on
+
+    def _aborted_in(self, target: Segment) -> list[AbortedTransaction]:
+        aborted = [entry for source in self.sources for entry in source.txn_index.entries()]
+        return [entry for entry in aborted if entry.last_offset in self._kept_markers]
 
     def _write_durably(self, path: str, data: bytes) -> str:
         """The name that it has until it is swapped in."""

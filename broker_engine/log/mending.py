@@ -9,7 +9,7 @@ log.settle(mending); log.on_mended(mending)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from broker_engine.log.compaction import Pace, SwapJob, Swapping
 from broker_engine.log.config import LogConfig
@@ -17,7 +17,8 @@ from broker_engine.log.damage import Hole
 from broker_engine.log.file_seam import Files
 from broker_engine.log.scan import scan_batches
 from broker_engine.log.segment import Segment
-from broker_engine.records.batch import iter_batches
+from broker_engine.log.txn_index import AbortedScan, AbortedTransaction
+from broker_engine.records.batch import iter_batches, parse_header
 from broker_engine.records.compression import CorruptBatch
 
 Patches = Mapping[Hole, bytes]
@@ -27,11 +28,23 @@ Patches = Mapping[Hole, bytes]
 class Mending(Swapping):
     is_of_damaged_log = True
 
-    def __init__(self, files: Files, directory: str, config: LogConfig, segment: Segment, patches: Patches) -> None:
+    def __init__(
+        self,
+        files: Files,
+        directory: str,
+        config: LogConfig,
+        segment: Segment,
+        patches: Patches,
+        *,
+        before: Sequence[Segment],
+    ) -> None:
+        """`before`: the log's segments up to this one, where transactions that end in it may have begun."""
         super().__init__(SwapJob(files, directory, config), [segment])
         self._patches = patches
+        self._is_transactional = any(map(_is_transactional, patches.values()))
+        self._before = before if self._is_transactional else ()
         txn_index = segment.txn_index.open()
-        self._pinned = [segment.handle, *([] if txn_index is None else [txn_index])]
+        self._pinned = [each.handle for each in (*self._before, segment)] + ([] if txn_index is None else [txn_index])
         for handle in self._pinned:
             handle.pin()
 
@@ -39,6 +52,15 @@ class Mending(Swapping):
         """Always, at the end, on the loop."""
         for handle in self._pinned:
             handle.unpin()
+
+    def _aborted_in(self, target: Segment) -> list[AbortedTransaction]:
+        """The index may have been written while the patches were missing."""
+        if not self._is_transactional:
+            return super()._aborted_in(target)
+        scan = AbortedScan()
+        for segment in self._before:
+            scan.entries_of(segment, ())
+        return scan.entries_of(target, self.sources[0].txn_index.entries())
 
     def _copy(self, source: Segment, target: Segment, pace: Pace) -> bool:
         position = 0
@@ -58,3 +80,7 @@ class Mending(Swapping):
             pace(batch.header.size_bytes)
         if position != end:
             raise CorruptBatch(f"the segment at offset {source.base_offset} is damaged at byte {position}, too")
+
+
+def _is_transactional(patch: bytes) -> bool:
+    return any(parse_header(batch).is_transactional for batch in iter_batches(patch))

@@ -302,7 +302,8 @@ class PartitionLog(CompactableLog):
         segment = next((segment for segment in self._segments[:-1] if segment.base_offset == base_offset), None)
         if segment is None or set(segment.holes) != set(patches) or self._compaction or self._swap:
             return None
-        return Mending(self._files, self.directory, self.config, segment, patches)
+        before = self._segments[: self._segments.index(segment)]
+        return Mending(self._files, self.directory, self.config, segment, patches, before=before)
 
     def on_mended(self) -> LogState:
         """After `settle`: the quarantine forgets it, and compaction may try again."""

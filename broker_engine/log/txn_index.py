@@ -13,7 +13,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker_engine.log.file_seam import FileHandle, Files, Readable
-from broker_engine.records.control import EndedTransaction, OpenTransactions, read_marker
+from broker_engine.records.control import EndedTransaction, OpenTransactions, TxnMarker, read_marker
+from broker_engine.records.header import BatchHeader
 
 if TYPE_CHECKING:
     from broker_engine.log.segment import Segment
@@ -149,18 +150,44 @@ def find_aborted(segments: Iterable[Segment], start_offset: int, end_offset: int
 def rebuild(segments: Sequence[Segment], stale: Collection[Segment]) -> None:
     """Write the indexes of the `stale` segments anew, from the batches of all: transactions span segments."""
     last = max((number for number, segment in enumerate(segments) if segment in stale), default=-1)
-    transactions = OpenTransactions()
+    scan = AbortedScan()
     for segment in segments[: last + 1]:
-        aborted = list(_aborted_in(segment, transactions))
+        index = segment.txn_index
+        found = scan.entries_of(segment, index.entries() if segment in stale and index.is_well_formed else ())
         if segment in stale:
-            segment.txn_index.replace(aborted)
+            index.replace(found)
 
 
-def _aborted_in(segment: Segment, transactions: OpenTransactions) -> Iterator[AbortedTransaction]:
+class AbortedScan:
+    """Follows a log's transactions from its first batch on.
+
+    What lies in a hole is not seen: the beginning of a transaction, or its end. So behind one the index that there is
+    knows better, and what it says of markers inside is all that is known of them.
+    """
+
+    def __init__(self) -> None:
+        self._transactions = OpenTransactions()
+        self._is_damaged = False
+
+    def entries_of(self, segment: Segment, stored: Iterable[AbortedTransaction]) -> list[AbortedTransaction]:
+        """For the next segment. `stored`: its index, as far as it can be read."""
+        self._is_damaged |= bool(segment.holes)
+        found: dict[int, AbortedTransaction] = {}
+        aborts: set[tuple[int, int]] = set()
+        for header, marker in _transactional_batches(segment):
+            ended = self._transactions.observe(header, header.base_offset, marker)
+            if ended is not None and ended.is_aborted:
+                found[header.base_offset] = AbortedTransaction.of(ended)
+            if marker is not None and not marker.is_commit:
+                aborts.add((header.producer_id, header.base_offset))
+        for entry in stored if self._is_damaged else ():
+            if (entry.producer_id, entry.last_offset) in aborts or segment.hole_at(entry.last_offset):
+                found[entry.last_offset] = entry
+        return [found[offset] for offset in sorted(found)]
+
+
+def _transactional_batches(segment: Segment) -> Iterator[tuple[BatchHeader, TxnMarker | None]]:
     for batch in segment.batches_near(segment.base_offset):
         header = batch.header
         if header.is_transactional:
-            marker = read_marker(segment.read_batch(batch)) if header.is_control else None
-            ended = transactions.observe(header, header.base_offset, marker)
-            if ended is not None and ended.is_aborted:
-                yield AbortedTransaction.of(ended)
+            yield header, read_marker(segment.read_batch(batch)) if header.is_control else None
