@@ -12,6 +12,7 @@ from broker_engine.records.batch import iter_batches, parse_header
 from broker_engine.records.builder import NewRecord, build_batch
 from broker_engine.transactions.records import transaction_record
 from broker_engine.transactions.transaction import EPOCH_MAX, Transaction
+from broker_engine.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from tests.broker_engine.broker_process import BrokerProcess
 from tests.broker_engine.cluster.cluster_process import wait_for
 from tests.broker_engine.handlers.calls import create, fetch
@@ -134,3 +135,21 @@ def test_an_id_that_is_too_long_is_refused_and_a_long_one_is_not(broker: BrokerP
         started(client, "x" * 1_024)
         assert [init(client, "x" * 1_025).error_code for _ in range(2)] == [42, 42]
         assert init(client, "x" * 32_767).error_code == 42
+
+
+def test_the_coordinators_topics_do_not_grow_under_what_is_stored_in_them(broker: BrokerProcess) -> None:
+    with RawClient(broker.address()) as client:
+        topic = create(client)
+        producer = started(client, "open", timeout_ms=2_000)
+        added(client, producer, (topic, 0))
+        wanted = [
+            CreatePartitionsTopic(name=name, count=60, assignments=None)
+            for name in ("__transaction_state", topic, "__consumer_offsets")
+        ]
+        answers = client.call(CreatePartitionsRequest(topics=wanted), 3).results
+        assert {each.name: each.error_code for each in answers} == {
+            "__transaction_state": 37,
+            "__consumer_offsets": 37,
+            topic: 0,
+        }
+        wait_for_state(client, "open", "CompleteAbort")
