@@ -40,6 +40,8 @@ _TIMEOUT_MS = 40_000
 _PARTITIONS_MAX = 2_000
 """Per request: what is more goes with the next."""
 _BACKOFF_MS, _BACKOFF_MS_MAX = 20, 1_000
+_FAILURES_COUNTED_MAX = 7
+"""By then the wait is at its longest."""
 
 Codes = dict[TopicPartition, ErrorCode]
 WriteLocal = Callable[["Broker", Sequence[Marker]], Awaitable[list[Codes]]]
@@ -56,7 +58,13 @@ class _Job:
     is_cancelled: bool = False
 
 
-_Item = tuple[_Job, TopicPartition]
+@dataclass(slots=True, eq=False)
+class _Item:
+    """One of them."""
+
+    job: _Job
+    place: TopicPartition
+    failure_count: int = 0
 
 
 class MarkerSender:
@@ -67,10 +75,11 @@ class MarkerSender:
         self._jobs: dict[_Job, None] = {}
         self._queues: dict[int, deque[_Item]] = {}
         """By broker, while somebody works on it."""
-        self._parked: list[_Item] = []
-        """Nobody leads the partition, or whoever did refused it."""
-        self._failure_count = 0
-        self._timer: asyncio.TimerHandle | None = None
+        self._parked: dict[int, list[_Item]] = {}
+        """Nobody leads the partition, or whoever did refused it. By the count of failures: those that wait equally long
+        are sent together, and what others get done shortens nobody's wait.
+        """
+        self._timers: dict[int, asyncio.TimerHandle] = {}
 
     def send(self, marker: Marker, owner: object, on_done: Callable[[], None]) -> None:
         """`on_done` is called once every partition has it, maybe at once; never after `forget(owner)`."""
@@ -79,19 +88,20 @@ class MarkerSender:
         if not job.left:
             self._finish(job)
         for place in marker.partitions:
-            self._send((job, place))
+            self._send(_Item(job, place))
 
     def forget(self, owner: object) -> None:
         """Its coordinator is somebody else now. What is under way may still arrive."""
         for job in [each for each in self._jobs if each.owner is owner]:
             self._cancel(job)
-        self._parked = [item for item in self._parked if not item[0].is_cancelled]
+        for items in self._parked.values():
+            items[:] = [item for item in items if not item.job.is_cancelled]
 
     def stop(self) -> None:
         for job in list(self._jobs):
             self._cancel(job)
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in self._timers.values():
+            timer.cancel()
 
     def follow(self, old: MetadataImage, new: MetadataImage) -> None:
         """Leaders may have changed: whatever waits for that is tried at once.
@@ -101,17 +111,18 @@ class MarkerSender:
         if old.brokers is not new.brokers:
             for node_id in [each for each in self._queues if has_left(old, new, each)]:
                 self._broker.peers.hang_up(node_id, lane=_LANE)
-        if self._parked and old.topics is not new.topics:
-            self._send_parked()
+        if old.topics is not new.topics:
+            for failure_count in list(self._parked):
+                self._send_parked(failure_count)
 
     # --- where to
 
     def _send(self, item: _Item) -> None:
-        job, place = item
-        if job.is_cancelled:
+        if item.job.is_cancelled:
             return
-        topic = self._broker.image.topic(from_wire(place[0], ROOT))
-        partition = None if topic is None else topic.partitions.get(place[1])
+        name, index = item.place
+        topic = self._broker.image.topic(from_wire(name, ROOT))
+        partition = None if topic is None else topic.partitions.get(index)
         if partition is None:
             self._settle(item)  # deleted: nobody will ever read what was written there
         elif partition.leader < 0:
@@ -130,16 +141,16 @@ class MarkerSender:
         try:
             while queue:
                 items = [queue.popleft() for _ in range(min(len(queue), _PARTITIONS_MAX))]
-                await self._write_some(node_id, [item for item in items if not item[0].is_cancelled])
+                await self._write_some(node_id, [item for item in items if not item.job.is_cancelled])
         finally:
             del self._queues[node_id]  # no await since the queue was seen to be empty
             for item in queue:  # or an error of ours ended it: nothing of this was sent
                 self._send(item)
 
     async def _write_some(self, node_id: int, items: Sequence[_Item]) -> None:
-        jobs: dict[_Job, list[TopicPartition]] = {}
-        for job, place in items:
-            jobs.setdefault(job, []).append(place)
+        jobs: dict[_Job, dict[TopicPartition, _Item]] = {}
+        for item in items:
+            jobs.setdefault(item.job, {})[item.place] = item
         markers = [job.marker._replace(partitions=tuple(places)) for job, places in jobs.items()]
         if not markers:
             return
@@ -148,9 +159,9 @@ class MarkerSender:
         except Exception:  # a bug: it must not leave a transaction open for ever
             log.exception("markers for node %d", node_id)
             results = [dict.fromkeys(marker.partitions, ErrorCode.UNKNOWN_SERVER_ERROR) for marker in markers]
-        for job, codes in zip(jobs, results, strict=True):
+        for places, codes in zip(jobs.values(), results, strict=True):
             for place, code in codes.items():
-                self._on_code((job, place), code, node_id)
+                self._on_code(places[place], code, node_id)
 
     async def _ask(self, node_id: int, markers: Sequence[Marker]) -> list[Codes]:
         if node_id == self._broker.node_id:
@@ -168,11 +179,10 @@ class MarkerSender:
     # --- what became of it
 
     def _on_code(self, item: _Item, code: ErrorCode, node_id: int) -> None:
-        job, place = item
+        job, place = item.job, item.place
         if job.is_cancelled:
             return
         if code is ErrorCode.NONE:
-            self._failure_count = 0
             self._settle(item)
         elif code is ErrorCode.INVALID_PRODUCER_EPOCH:
             log.warning("%s-%d has ended this transaction by a later epoch: %s", *place, job.marker)
@@ -185,10 +195,9 @@ class MarkerSender:
             self._park(item)
 
     def _settle(self, item: _Item) -> None:
-        job, place = item
-        job.left.pop(place, None)
-        if not job.left:
-            self._finish(job)
+        item.job.left.pop(item.place, None)
+        if not item.job.left:
+            self._finish(item.job)
 
     def _finish(self, job: _Job) -> None:
         if self._jobs.pop(job, False) is not None:
@@ -205,23 +214,19 @@ class MarkerSender:
     # --- again
 
     def _park(self, item: _Item) -> None:
-        self._parked.append(item)
-        if self._timer is None:
-            self._failure_count += 1
+        count = item.failure_count = min(item.failure_count + 1, _FAILURES_COUNTED_MAX)
+        self._parked.setdefault(count, []).append(item)
+        if count not in self._timers:
             wait_ms = backoff_ms(
-                self._failure_count,
-                base_ms=_BACKOFF_MS,
-                ceiling_ms=_BACKOFF_MS_MAX,
-                random_unit=self._broker.randomness.unit,
+                count, base_ms=_BACKOFF_MS, ceiling_ms=_BACKOFF_MS_MAX, random_unit=self._broker.randomness.unit
             )
-            self._timer = asyncio.get_running_loop().call_later(wait_ms / 1000, self._send_parked)
+            self._timers[count] = asyncio.get_running_loop().call_later(wait_ms / 1000, self._send_parked, count)
 
-    def _send_parked(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        parked, self._parked = self._parked, []
-        for item in parked:
+    def _send_parked(self, failure_count: int) -> None:
+        timer = self._timers.pop(failure_count, None)
+        if timer is not None:
+            timer.cancel()
+        for item in self._parked.pop(failure_count, ()):
             self._send(item)
 
 

@@ -51,3 +51,24 @@ async def test_a_worker_that_ends_by_an_error_of_ours_leaves_its_queue_to_the_ne
     world.answers[ME] = lambda place: ErrorCode.NOT_ENOUGH_REPLICAS if place[1] == 0 else ErrorCode.NONE
     world.send("refused", 0)
     await world.until_done("behind it")
+
+
+async def test_what_is_refused_waits_longer_each_time_whatever_others_get_done(world: World) -> None:
+    world.lead(ME, ME)
+    world.answers[ME] = lambda place: ErrorCode.NOT_ENOUGH_REPLICAS if place[1] == 0 else ErrorCode.NONE
+    world.send("refused", 0)
+    for count in range(1, 5):
+        await world.until(lambda count=count: max(world.sender._parked, default=0) >= count)  # type: ignore[misc]
+        world.send(f"accepted {count}", 1)
+        await world.until(lambda count=count: len(world.done) == count)  # type: ignore[misc]
+
+
+async def test_what_waits_equally_long_is_sent_together(world: World) -> None:
+    world.lead(ME)
+    refused = iter([ErrorCode.NOT_ENOUGH_REPLICAS] * 50)
+    world.answers[ME] = lambda place: next(refused, ErrorCode.NONE)
+    for number in range(50):
+        world.send(str(number), 0)
+    await world.until(lambda: len(world.written) == 50)
+    await world.until_done(*map(str, range(50)))
+    assert world.request_count == 2

@@ -55,6 +55,7 @@ class World:
         self.silence: asyncio.Future[None] | None = None
         """While there is one, nobody answers: the other side has lost its power."""
         self.unanswered_count = 0
+        self.request_count = 0
         self.written: list[tuple[int, Marker]] = []
         self.done: list[str] = []
         self.tasks = Supervisor()
@@ -84,6 +85,7 @@ class World:
 
     async def write_here(self, broker: Any, markers: Sequence[Marker]) -> list[dict[TopicPartition, ErrorCode]]:
         await asyncio.sleep(0)
+        self.request_count += 1
         self.written += [(ME, marker) for marker in markers]
         return [{place: self.answers[ME](place) for place in marker.partitions} for marker in markers]
 
