@@ -86,7 +86,7 @@ async def _verify(
     codes = await ask_coordinator(call.broker, transactional_id, *producer, [place], is_adding=is_adding)
     is_abortable_known = call.version >= _FIRST_VERSION_WITH_ABORTABLE
     refusal = refusal_of(
-        codes.get(place, ErrorCode.NONE),
+        codes[place],
         is_abortable_known=is_abortable_known,
         try_again=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     )

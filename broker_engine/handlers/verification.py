@@ -42,7 +42,7 @@ async def ask_coordinator(
     *,
     is_adding: bool,
 ) -> dict[TopicPartition, ErrorCode]:
-    """The coordinator's codes as they are; `transactional_id` is a physical text."""
+    """The coordinator's codes as they are, one for each place; `transactional_id` is a physical text."""
     for _ in range(_RETRIES_MAX):
         codes = await broker.transactions.verify(
             transactional_id, producer_id, producer_epoch, places, is_adding=is_adding
@@ -50,7 +50,8 @@ async def ask_coordinator(
         if not is_adding or ErrorCode.CONCURRENT_TRANSACTIONS not in codes.values():
             break
         await asyncio.sleep(_RETRY_PAUSE_S)
-    return codes
+    # What it says nothing of is not allowed.
+    return {place: codes.get(place, ErrorCode.UNKNOWN_SERVER_ERROR) for place in places}
 
 
 def refusal_of(code: ErrorCode, *, is_abortable_known: bool, try_again: ErrorCode) -> BrokerError | None:
