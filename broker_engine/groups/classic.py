@@ -89,7 +89,7 @@ class ClassicGroup:
         return [*effects, *self._try_complete(now_ms)]
 
     def _try_complete(self, now_ms: int) -> list[Effect]:
-        return [] if self.roster.is_awaited or self._wait.is_initial else self._complete(now_ms)
+        return [] if self._wait.is_initial or self.roster.is_awaited else self._complete(now_ms)
 
     def _complete(self, now_ms: int) -> list[Effect]:
         self._wait.end()

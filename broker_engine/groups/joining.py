@@ -65,7 +65,7 @@ def _rejoin(group: ClassicGroup, member: Member, ask: JoinAsk, waiter: Waiter, n
     is_content = group.state is GroupState.STABLE and is_same and member.id != group.leader
     earlier, member.joining = member.joining, None
     effects: list[Effect] = [] if earlier is None else [refuse_join(earlier, ErrorCode.UNKNOWN_MEMBER_ID, member.id)]
-    member.take_over(ask)
+    group.roster.take_over(member, ask)
     if is_retry or is_content:
         return [*effects, Reply(waiter, group.joined(member))]
     if not is_same or group.state is GroupState.STABLE:
@@ -85,7 +85,7 @@ def _replace_static(
     before, was_leader = dataclasses.replace(member), member.id == group.leader
     group.roster.rename(member, new_id)
     member.seen_ms = now_ms
-    member.take_over(ask)
+    group.roster.take_over(member, ask)
     member.joining, member.has_synced = waiter, True  # what its old self was to ask for, it is given
     group.note(EventKind.RETURNED, member, now_ms)
     if group.state is not GroupState.STABLE or group.roster.elect_protocol() != group.protocol:

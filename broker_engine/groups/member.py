@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 Waiter = object
@@ -87,19 +86,3 @@ def new_member(member_id: str, ask: JoinAsk, now_ms: int) -> Member:
         protocols=ask.protocols,
         seen_ms=now_ms,
     )
-
-
-def common_protocols(members: Sequence[Member]) -> tuple[str, ...]:
-    """Those that all members speak, as the first one likes them."""
-    first, *others = members
-    return tuple(name for name in first.protocol_names if all(name in other.protocol_names for other in others))
-
-
-def elect_protocol(members: Sequence[Member]) -> str:
-    """Each member votes for the one it likes best among those that all speak."""
-    candidates = common_protocols(members)
-    assert candidates, "who shares no protocol with the others was not let in"
-    votes = dict.fromkeys(candidates, 0)
-    for member in members:
-        votes[next(name for name in member.protocol_names if name in votes)] += 1
-    return max(candidates, key=lambda name: votes[name])

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from broker_engine.errors import ErrorCode
 from broker_engine.groups.consumer_protocol import PROTOCOL_TYPE, read_assignment, read_subscription
-from broker_engine.groups.member import JoinAsk, Member, common_protocols, elect_protocol
+from broker_engine.groups.member import JoinAsk, Member
 from broker_engine.groups.timeline import Owners
 
 _ASSIGNMENT_BYTES_MAX = 1 << 18
@@ -25,11 +25,16 @@ class Roster:
         self.pending: dict[str, int] = {}
         """Ids that were given out and have not joined yet, and until when they may."""
         self._static: dict[str, str] = {}
+        self._speaker_counts: dict[str, int] = {}
+        """How many members speak each protocol: asked at every join, so it is not counted anew."""
 
     def replace_all(self, members: Iterable[Member], leader: str | None, protocol_type: str) -> None:
         self.members = {member.id: member for member in members}
         self.leader, self.protocol_type = leader, protocol_type
         self._static = {member.instance_id: member.id for member in self.members.values() if member.instance_id}
+        self._speaker_counts = {}
+        for member in self.members.values():
+            self._count(member, 1)
 
     # --- questions
 
@@ -49,11 +54,14 @@ class Roster:
         """It shares a protocol with everybody else."""
         if not ask.protocol_type or not ask.protocols:
             return False
-        others = [member for member in self.members.values() if member.id != ask.member_id]
-        if not others:
+        known = self.members.get(ask.member_id)
+        own_names = frozenset() if known is None else frozenset(known.protocol_names)
+        other_count = len(self.members) - (known is not None)
+        if not other_count:
             return True
-        names = [name for name, _ in ask.protocols]
-        return ask.protocol_type == self.protocol_type and any(name in names for name in common_protocols(others))
+        return ask.protocol_type == self.protocol_type and any(
+            self._speaker_counts.get(name, 0) - (name in own_names) == other_count for name, _ in ask.protocols
+        )
 
     @property
     def rebalance_timeout_ms(self) -> int:
@@ -65,7 +73,14 @@ class Roster:
         return bool(self.pending) or any(member.joining is None for member in self.members.values())
 
     def elect_protocol(self) -> str:
-        return elect_protocol(list(self.members.values()))
+        """Each member votes for the one it likes best among those that all speak."""
+        first = next(iter(self.members.values()))
+        everybody = len(self.members)
+        votes = {name: 0 for name in first.protocol_names if self._speaker_counts[name] == everybody}
+        assert votes, "who shares no protocol with the others was not let in"
+        for member in self.members.values():
+            votes[next(name for name, _ in member.protocols if name in votes)] += 1
+        return max(votes, key=lambda name: votes[name])
 
     def roll(self, protocol: str | None) -> Roll:
         return tuple((each.id, each.instance_id, each.metadata_of(protocol or "")) for each in self.members.values())
@@ -76,16 +91,31 @@ class Roster:
         if not self.members:
             self.protocol_type = protocol_type
         self.members[member.id] = member
+        self._count(member, 1)
         if member.instance_id is not None:
             self._static[member.instance_id] = member.id
         self.leader = self.leader or member.id
 
     def drop(self, member: Member) -> None:
         del self.members[member.id]
+        self._count(member, -1)
         if member.instance_id is not None:
             self._static.pop(member.instance_id, None)
         if self.leader == member.id:
             self.leader = next(iter(self.members), None)
+
+    def take_over(self, member: Member, ask: JoinAsk) -> None:
+        """What a member says when it joins again."""
+        self._count(member, -1)
+        member.take_over(ask)
+        self._count(member, 1)
+
+    def _count(self, member: Member, by: int) -> None:
+        counts = self._speaker_counts
+        for name in dict.fromkeys(member.protocol_names):  # a client may name one twice
+            counts[name] = counts.get(name, 0) + by
+            if not counts[name]:
+                del counts[name]
 
     def rename(self, member: Member, new_id: str) -> None:
         """The same static member under a new id; it goes on leading if it led."""

@@ -1,4 +1,6 @@
-"""JoinGroup (key 11), versions 0-9. Answered when the new generation begins."""
+"""JoinGroup (key 11), versions 0-9. Answered when the new generation begins. More protocols than anybody speaks are
+refused (42).
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,8 @@ _FIRST_VERSION_WITH_REBALANCE_TIMEOUT = 1
 _FIRST_VERSION_WITH_KNOWN_ID = 4
 _FIRST_VERSION_WITH_NULL_PROTOCOL = 7
 _FIRST_VERSION_WITH_SKIP = 9
+PROTOCOLS_MAX = 64
+"""Of one member; clients name one to three. All of them are kept, and weighed whenever a generation begins."""
 
 
 async def handle(request: JoinGroupRequest, call: Call) -> JoinGroupResponse:
@@ -20,6 +24,8 @@ async def handle(request: JoinGroupRequest, call: Call) -> JoinGroupResponse:
     name = group_name(call, request.group_id)
     if not config.group_min_session_timeout_ms <= request.session_timeout_ms <= config.group_max_session_timeout_ms:
         raise BrokerError(ErrorCode.INVALID_SESSION_TIMEOUT)
+    if len(request.protocols) > PROTOCOLS_MAX:
+        raise BrokerError(ErrorCode.INVALID_REQUEST, f"a member names at most {PROTOCOLS_MAX} protocols")
     return _answer(await call.broker.groups.join(name, _ask(request, call)), call.version)
 
 

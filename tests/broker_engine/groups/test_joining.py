@@ -69,6 +69,32 @@ def test_a_protocol_is_chosen_that_all_speak_by_the_votes_of_all() -> None:
     assert bench.joined("a").protocol == "sticky"
 
 
+def test_a_member_that_changes_its_protocols_is_counted_by_the_new_ones() -> None:
+    bench, ids = stable("a", "b")
+    for spoken in ("range sticky", "sticky range sticky", "sticky"):
+        assert bench.join("a", ids["a"], protocols=spoken) is None
+        last = bench.join("b", ids["b"], protocols=spoken)
+        assert last is not None
+        assert last.protocol == bench.joined("a").protocol == spoken.split()[0]
+    refused = bench.join("c", protocols="range")
+    assert refused is not None
+    assert refused.code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    bench.leave(ids["a"])
+    bench.leave(ids["b"])
+    assert bench.join("c", protocols="range") is None, "nobody is left who does not speak it"
+
+
+def test_members_that_speak_very_many_protocols_hold_up_nobody() -> None:
+    """To look each name up among all of another member's took minutes at this size."""
+    bench = Bench()
+    names = [f"protocol-{number}" for number in range(50_000)]
+    bench.join("a", protocols=" ".join(names))
+    bench.join("b", protocols=" ".join(reversed(names)))
+    bench.join("c", protocols=names[7])
+    bench.wait(2 * INITIAL_DELAY_MS)
+    assert bench.joined("a").protocol == bench.joined("c").protocol == names[7]
+
+
 @pytest.mark.parametrize("change", [{"protocols": "other"}, {"protocols": ""}, {"protocol_type": "connect"}])
 def test_who_shares_no_protocol_is_not_let_in(change: dict[str, str]) -> None:
     bench, _ = stable("a")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from broker_engine.errors import ErrorCode
+from broker_engine.handlers.join_group import PROTOCOLS_MAX
 from broker_engine.wire.messages.delete_groups import DeleteGroupsRequest
 from broker_engine.wire.messages.delete_topics import DeleteTopicsRequest
 from broker_engine.wire.messages.describe_groups import DescribeGroupsRequest
@@ -109,6 +110,14 @@ def test_a_session_outside_of_the_bounds_is_refused(acme: RawClient, session_tim
     refused = join(acme, group, session_timeout_ms=session_timeout_ms)
     assert refused.error_code == ErrorCode.INVALID_SESSION_TIMEOUT
     assert group not in listed(acme)
+
+
+def test_a_member_that_names_more_protocols_than_anybody_speaks_is_refused(acme: RawClient) -> None:
+    group = ready(acme, new_name("group"))
+    protocols = [JoinGroupRequestProtocol(name=f"protocol-{number}") for number in range(PROTOCOLS_MAX + 1)]
+    assert join(acme, group, protocols=protocols).error_code == ErrorCode.INVALID_REQUEST
+    assert group not in listed(acme)
+    assert join(acme, group, protocols=protocols[:-1]).error_code == ErrorCode.MEMBER_ID_REQUIRED
 
 
 def test_a_newcomer_gets_an_id_and_a_refused_one_leaves_no_group(acme: RawClient) -> None:
