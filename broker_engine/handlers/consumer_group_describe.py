@@ -1,5 +1,5 @@
 """ConsumerGroupDescribe (key 69), versions 0-1. A classic group, and one that is not there, is 69 and why. Topics that
-were deleted are left out of assignments.
+were deleted are left out of assignments. A group that is named twice is answered once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CLASSIC, _CONSUMER = 0, 1
 
 
 def handle(request: ConsumerGroupDescribeRequest, call: Call) -> ConsumerGroupDescribeResponse:
-    return ConsumerGroupDescribeResponse(groups=[_describe(text, call) for text in request.group_ids])
+    return ConsumerGroupDescribeResponse(groups=[_describe(text, call) for text in dict.fromkeys(request.group_ids)])
 
 
 def refuse(request: ConsumerGroupDescribeRequest, error: BrokerError) -> ConsumerGroupDescribeResponse:

@@ -23,7 +23,8 @@ from broker_engine.wire.messages.describe_configs import (
 
 
 def handle(request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResponse:
-    return DescribeConfigsResponse(results=[_describe(asked, request, call) for asked in request.resources])
+    resources = {(asked.resource_type, asked.resource_name): asked for asked in request.resources}
+    return DescribeConfigsResponse(results=[_describe(asked, request, call) for asked in resources.values()])
 
 
 def refuse(request: DescribeConfigsRequest, error: BrokerError) -> DescribeConfigsResponse:

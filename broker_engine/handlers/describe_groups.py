@@ -1,5 +1,5 @@
 """DescribeGroups (key 15), versions 0-6, of classic groups. One that is not there, or of the consumer protocol, is
-Dead, from version 6 on with 69 and why.
+Dead, from version 6 on with 69 and why. One that is named twice is answered once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FIRST_VERSION_WITH_NOT_FOUND = 6
 
 
 def handle(request: DescribeGroupsRequest, call: Call) -> DescribeGroupsResponse:
-    return DescribeGroupsResponse(groups=[_describe(text, call) for text in request.groups])
+    return DescribeGroupsResponse(groups=[_describe(text, call) for text in dict.fromkeys(request.groups)])
 
 
 def refuse(request: DescribeGroupsRequest, error: BrokerError) -> DescribeGroupsResponse:

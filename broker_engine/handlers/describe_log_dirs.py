@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from broker_engine.errors import BrokerError
 from broker_engine.handlers.api import Api, Call, Scope
-from broker_engine.handlers.topics import topic_by_name, visible_topics, wire_name
+from broker_engine.handlers.topics import asked_once, topic_by_name, visible_topics, wire_name
 from broker_engine.metadata.image import TopicImage
 from broker_engine.server.local_partition import LocalPartition
 from broker_engine.wire.messages.describe_log_dirs import (
@@ -46,10 +46,10 @@ def refuse(request: DescribeLogDirsRequest, error: BrokerError) -> DescribeLogDi
 
 
 def _named(asked: Iterable[DescribableLogDirTopic], call: Call) -> Iterable[tuple[TopicImage, frozenset[int]]]:
-    for one in asked:
-        topic = topic_by_name(call, one.topic)
+    for name, indexes in asked_once((one.topic, one.partitions) for one in asked).items():
+        topic = topic_by_name(call, name)
         if topic is not None:
-            yield topic, frozenset(one.partitions)
+            yield topic, frozenset(indexes)
 
 
 def _describe(topic: TopicImage, indexes: frozenset[int] | None, call: Call) -> DescribeLogDirsTopic:

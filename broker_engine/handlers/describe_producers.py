@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from broker_engine.errors import BrokerError
 from broker_engine.handlers.api import Api, Call, Scope
-from broker_engine.handlers.topics import find_topic, led_partition
+from broker_engine.handlers.topics import asked_once, find_topic, led_partition
 from broker_engine.ids import NO_TOPIC_ID
 from broker_engine.server.local_partition import LocalPartition
 from broker_engine.wire.messages.describe_producers import (
@@ -18,11 +18,10 @@ from broker_engine.wire.messages.describe_producers import (
 
 
 def handle(request: DescribeProducersRequest, call: Call) -> DescribeProducersResponse:
+    asked = asked_once((topic.name, topic.partition_indexes) for topic in request.topics)
     topics = [
-        TopicResponse(
-            name=topic.name, partitions=[_answer(topic.name, index, call) for index in topic.partition_indexes]
-        )
-        for topic in request.topics
+        TopicResponse(name=name, partitions=[_answer(name, index, call) for index in indexes])
+        for name, indexes in asked.items()
     ]
     return DescribeProducersResponse(topics=topics)
 

@@ -19,7 +19,7 @@ from broker_engine.wire.messages.describe_transactions import (
 
 def handle(request: DescribeTransactionsRequest, call: Call) -> DescribeTransactionsResponse:
     return DescribeTransactionsResponse(
-        transaction_states=[_describe(text, call) for text in request.transactional_ids]
+        transaction_states=[_describe(text, call) for text in dict.fromkeys(request.transactional_ids)]
     )
 
 

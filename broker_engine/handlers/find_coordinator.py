@@ -18,7 +18,7 @@ def handle(request: FindCoordinatorRequest, call: Call) -> FindCoordinatorRespon
     if call.version < _FIRST_VERSION_WITH_SEVERAL:
         return _single(_find(request.key, request.key_type, call))
     return FindCoordinatorResponse(
-        coordinators=[_find(key, request.key_type, call) for key in request.coordinator_keys]
+        coordinators=[_find(key, request.key_type, call) for key in dict.fromkeys(request.coordinator_keys)]
     )
 
 

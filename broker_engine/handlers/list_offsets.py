@@ -6,6 +6,7 @@ about tiered storage, which we have not: offset -1, no error, as Kafka without i
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Container
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.api import Api, Call, Scope
@@ -42,7 +43,10 @@ _NOTHING: Found = (-1, -1, -1)
 
 async def handle(request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
     is_committed_only = request.isolation_level == _READ_COMMITTED
-    return ListOffsetsResponse(topics=[await _answer_topic(topic, is_committed_only, call) for topic in request.topics])
+    twice = repeated((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
+    return ListOffsetsResponse(
+        topics=[await _answer_topic(topic, twice, is_committed_only, call) for topic in request.topics]
+    )
 
 
 def refuse(request: ListOffsetsRequest, error: BrokerError) -> ListOffsetsResponse:
@@ -54,12 +58,13 @@ def refuse(request: ListOffsetsRequest, error: BrokerError) -> ListOffsetsRespon
     )
 
 
-async def _answer_topic(topic: ListOffsetsTopic, is_committed_only: bool, call: Call) -> ListOffsetsTopicResponse:
-    twice = repeated(partition.partition_index for partition in topic.partitions)
+async def _answer_topic(
+    topic: ListOffsetsTopic, twice: Container[tuple[str, int]], is_committed_only: bool, call: Call
+) -> ListOffsetsTopicResponse:
     answers = []
     for partition in topic.partitions:
         try:
-            if partition.partition_index in twice:
+            if (topic.name, partition.partition_index) in twice:
                 raise BrokerError(ErrorCode.INVALID_REQUEST)
             answers.append(await _answer(topic.name, partition, is_committed_only, call))
         except BrokerError as error:

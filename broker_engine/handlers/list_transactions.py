@@ -18,11 +18,15 @@ from broker_engine.wire.messages.list_transactions import (
 
 
 def handle(request: ListTransactionsRequest, call: Call) -> ListTransactionsResponse:
-    wanted = {}
-    for transaction in call.broker.transactions.all():
-        name = visible_name(call, transaction.transactional_id)
-        if name is not None and _is_wanted(transaction, request, call):
-            wanted[name] = transaction
+    states, producer_ids = frozenset(request.state_filters), frozenset(request.producer_id_filters)
+    wanted = {
+        name: each
+        for each in call.broker.transactions.all()
+        if (not states or each.state.text in states)
+        and (not producer_ids or each.producer_id in producer_ids)
+        and _is_old_enough(each, request.duration_filter, call)
+        and (name := visible_name(call, each.transactional_id)) is not None
+    }
     pattern = request.transactional_id_pattern
     listed = [_listed(name, wanted[name]) for name in (matching(pattern, wanted) if pattern else wanted)]
     unknown = [text for text in request.state_filters if text not in BY_TEXT]
@@ -33,13 +37,8 @@ def refuse(request: ListTransactionsRequest, error: BrokerError) -> ListTransact
     return ListTransactionsResponse(error_code=error.code)
 
 
-def _is_wanted(transaction: Transaction, request: ListTransactionsRequest, call: Call) -> bool:
-    if request.state_filters and transaction.state.text not in request.state_filters:
-        return False
-    if request.producer_id_filters and transaction.producer_id not in request.producer_id_filters:
-        return False
-    age_ms = call.broker.transactions.open_for_ms(transaction)
-    return request.duration_filter < 0 or age_ms > request.duration_filter
+def _is_old_enough(transaction: Transaction, open_for_ms: int, call: Call) -> bool:
+    return open_for_ms < 0 or call.broker.transactions.open_for_ms(transaction) > open_for_ms
 
 
 def _listed(name: str, transaction: Transaction) -> ListedTransaction:

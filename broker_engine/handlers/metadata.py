@@ -78,7 +78,8 @@ def _say_no_leader_yet(answers: Iterable[MetadataResponseTopic], missing: Iterab
 
 
 def _unique(topics: Iterable[MetadataRequestTopic]) -> Iterable[MetadataRequestTopic]:
-    return {(topic.topic_id, topic.name): topic for topic in topics}.values()
+    """By id where one is given: beside it a name means nothing, and a thousand names would be a thousand answers."""
+    return {topic.name if topic.topic_id == NO_TOPIC_ID else topic.topic_id: topic for topic in topics}.values()
 
 
 def _answer(asked: MetadataRequestTopic, call: Call, missing: list[str]) -> MetadataResponseTopic:

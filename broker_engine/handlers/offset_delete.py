@@ -33,7 +33,7 @@ async def handle(request: OffsetDeleteRequest, call: Call) -> OffsetDeleteRespon
         for each in topic.partitions
         if names[topic.name] not in kept
     ]
-    code = await groups.delete_offsets(name, places)
+    code = await groups.delete_offsets(name, dict.fromkeys(places))
     codes = {each: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if names[each] in kept else code for each in names}
     return OffsetDeleteResponse(topics=[_topic(topic, codes[topic.name]) for topic in request.topics])
 

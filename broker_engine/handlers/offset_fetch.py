@@ -1,7 +1,8 @@
 """OffsetFetch (key 9), versions 1-10. Where nothing is committed the offset is -1, without an error.
 
 An offset of a topic that was deleted and made again is not shown: it belongs to the topic id. Who wants stable offsets
-(v7) gets 88 where an open transaction would move one. Left out: the member's epoch (v9), with KIP-848 groups.
+(v7) gets 88 where an open transaction would move one. A group or partition that is named twice is answered once.
+Left out: the member's epoch (v9), with KIP-848 groups.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from broker_engine.groups.pending_offsets import PendingOffsets
 from broker_engine.groups.records import OffsetValue
 from broker_engine.handlers.api import Api, Call, Scope
 from broker_engine.handlers.groups import any_group_name
-from broker_engine.handlers.topics import is_visible, topic_by_id, topic_by_name, wire_name
+from broker_engine.handlers.topics import asked_once, is_visible, topic_by_id, topic_by_name, wire_name
 from broker_engine.ids import NO_TOPIC_ID
 from broker_engine.metadata.image import TopicImage
 from broker_engine.names import from_wire, parse_physical, physical
@@ -39,7 +40,8 @@ Committed = Mapping[tuple[str, int], OffsetValue]
 
 def handle(request: OffsetFetchRequest, call: Call) -> OffsetFetchResponse:
     if call.version >= _FIRST_VERSION_WITH_SEVERAL:
-        return OffsetFetchResponse(groups=[_group(group, call, request.require_stable) for group in request.groups])
+        groups = {group.group_id: group for group in request.groups}.values()
+        return OffsetFetchResponse(groups=[_group(group, call, request.require_stable) for group in groups])
     topics = None if request.topics is None else _topics_of(request)
     found = _group(OffsetFetchRequestGroup(group_id=request.group_id, topics=topics), call, request.require_stable)
     if found.error_code:
@@ -106,7 +108,7 @@ def _everything(committed: Committed, call: Call) -> Iterator[OffsetFetchRespons
 def _asked(
     topics: Iterable[OffsetFetchRequestTopics], committed: Committed, call: Call
 ) -> Iterator[OffsetFetchResponseTopics]:
-    for topic in topics:
+    for topic in _once(topics):
         image = _find(topic, call)
         if image is None and call.version >= _FIRST_VERSION_BY_TOPIC_ID:
             yield _failed(topic, ErrorCode.UNKNOWN_TOPIC_ID)
@@ -116,6 +118,12 @@ def _asked(
             topic_id=topic.topic_id,
             partitions=[_of_name(committed, image, topic, index, call) for index in topic.partition_indexes],
         )
+
+
+def _once(topics: Iterable[OffsetFetchRequestTopics]) -> Iterator[OffsetFetchRequestTopics]:
+    asked = asked_once(((topic.name, topic.topic_id), topic.partition_indexes) for topic in topics)
+    for (name, topic_id), indexes in asked.items():
+        yield OffsetFetchRequestTopics(name=name, topic_id=topic_id, partition_indexes=indexes)
 
 
 def _find(topic: OffsetFetchRequestTopics, call: Call) -> TopicImage | None:

@@ -6,8 +6,8 @@ an absent one. The engine's own topics belong to root, so tenants never see them
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
 from broker_engine.errors import BrokerError, ErrorCode
@@ -19,6 +19,8 @@ from broker_engine.server.local_partition import LocalPartition
 
 if TYPE_CHECKING:
     from broker_engine.server.broker import Node
+
+Topic = TypeVar("Topic", bound=Hashable)
 
 
 def topic_by_name(call: Call, text: str) -> TopicImage | None:
@@ -39,6 +41,16 @@ def visible_topics(call: Call) -> Iterator[TopicImage]:
     image = call.broker.image
     topics = image.topics.values() if call.principal.is_root else image.topics_of(call.tenant)
     yield from sorted(topics, key=lambda topic: topic.name)
+
+
+def asked_once(asked: Iterable[tuple[Topic, Iterable[int]]]) -> dict[Topic, list[int]]:
+    """Each topic once, each of its partitions once: who repeats a question a thousand times gets one answer, or a small
+    request would be a huge answer.
+    """
+    merged: dict[Topic, dict[int, None]] = {}
+    for topic, indexes in asked:
+        merged.setdefault(topic, {}).update(dict.fromkeys(indexes))
+    return {topic: list(indexes) for topic, indexes in merged.items()}
 
 
 def wire_name(call: Call, topic: TopicImage) -> str:
