@@ -4,6 +4,9 @@ the whole id as the caller sees it; one that is none answers 128.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+
 from broker_engine.errors import BrokerError
 from broker_engine.groups.consumer.regex import matching
 from broker_engine.handlers.api import Api, Call, Scope
@@ -17,7 +20,7 @@ from broker_engine.wire.messages.list_transactions import (
 )
 
 
-def handle(request: ListTransactionsRequest, call: Call) -> ListTransactionsResponse:
+async def handle(request: ListTransactionsRequest, call: Call) -> ListTransactionsResponse:
     states, producer_ids = frozenset(request.state_filters), frozenset(request.producer_id_filters)
     wanted = {
         name: each
@@ -28,13 +31,19 @@ def handle(request: ListTransactionsRequest, call: Call) -> ListTransactionsResp
         and (name := visible_name(call, each.transactional_id)) is not None
     }
     pattern = request.transactional_id_pattern
-    listed = [_listed(name, wanted[name]) for name in (matching(pattern, wanted) if pattern else wanted)]
+    names = await _matching(pattern, list(wanted), call) if pattern else wanted
+    listed = [_listed(name, wanted[name]) for name in names]
     unknown = [text for text in request.state_filters if text not in BY_TEXT]
     return ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=listed)
 
 
 def refuse(request: ListTransactionsRequest, error: BrokerError) -> ListTransactionsResponse:
     return ListTransactionsResponse(error_code=error.code)
+
+
+async def _matching(pattern: str, names: Sequence[str], call: Call) -> list[str]:
+    """In a thread: a hostile pattern may need long."""
+    return await asyncio.get_running_loop().run_in_executor(call.broker.pattern_threads, matching, pattern, names)
 
 
 def _is_old_enough(transaction: Transaction, open_for_ms: int, call: Call) -> bool:

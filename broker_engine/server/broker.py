@@ -102,6 +102,7 @@ class Broker:
         self.tasks = Supervisor()
         self.voters = parse_voters(config.controller_quorum_voters)
         self.password_threads = ThreadPoolExecutor(PASSWORD_THREAD_COUNT, thread_name_prefix="password")
+        self.pattern_threads = ThreadPoolExecutor(1, thread_name_prefix="pattern")
         self.is_serving = False
         self.has_joined = False
         """Knows its cluster, and follows its metadata: before that it only says who it is."""

@@ -19,6 +19,7 @@ from broker_engine.groups.consumer.group import ConsumerGroup
 from broker_engine.groups.consumer.heartbeat import heartbeat, is_leaving, leave, on_time, quick_answer
 from broker_engine.groups.consumer.member import JOINING_EPOCH, HeartbeatAnswer, HeartbeatAsk
 from broker_engine.groups.consumer.records import ConsumerRecord, encode
+from broker_engine.groups.consumer.regex import Matched, match_all
 from broker_engine.groups.effects import JoinAnswer, SyncAnswer
 from broker_engine.groups.member import JoinAsk, SyncAsk
 from broker_engine.groups.records import GroupRecord, group_record
@@ -63,13 +64,34 @@ class ConsumerGroups:
 
     async def heartbeat(self, name: str, ask: HeartbeatAsk) -> HeartbeatAnswer:
         """BrokerError says what is wrong with it."""
+        matched = {} if is_leaving(ask) else await self._match_ahead(name, ask)
         loaded = self._shards.find(name)
         group, before = self._group_for(loaded, name, ask)
-        change = self._change(group)
+        change = self._change(group, matched)
         answer = leave(change, ask) if is_leaving(ask) else heartbeat(change, ask)
         self._keep(loaded, change, before)
         await self.settled(name)
         return answer
+
+    async def _match_ahead(self, name: str, ask: HeartbeatAsk) -> Matched:
+        """In a thread: what a hostile pattern costs is nobody else's to wait for. Again where topics came meanwhile."""
+        names: frozenset[str] = frozenset()
+        matched: Matched = {}
+        while patterns := self._patterns_due(name, ask):
+            there = frozenset(self.topics(name).short_names())
+            if patterns <= matched.keys() and there == names:
+                break
+            names, loop = there, asyncio.get_running_loop()
+            matched = await loop.run_in_executor(self._broker.pattern_threads, match_all, patterns, names)
+        return matched
+
+    def _patterns_due(self, name: str, ask: HeartbeatAsk) -> frozenset[str]:
+        group, version = self._shards.find(name).shard.group(name), self.topics(name).version
+        wanted = frozenset({ask.topic_regex} if ask.topic_regex else ())
+        if not isinstance(group, ConsumerGroup):
+            return wanted
+        is_known = ask.topic_regex in group.regexes and group.topics_seen is version
+        return group.patterns_due(version) if is_known else group.patterns_due(version) | wanted
 
     def _group_for(
         self, loaded: Loaded[GroupShard], name: str, ask: HeartbeatAsk
@@ -149,8 +171,9 @@ class ConsumerGroups:
         assert isinstance(group, ConsumerGroup), "looked at in the same turn of the loop"
         return group
 
-    def _change(self, group: ConsumerGroup) -> Change:
-        return Change(group, self.topics(group.name), self._now())
+    def _change(self, group: ConsumerGroup, matched: Matched | None = None) -> Change:
+        """Where nothing was matched ahead, patterns keep what they had until the next heartbeat."""
+        return Change(group, self.topics(group.name), self._now(), matched or {})
 
     def _keep(
         self,

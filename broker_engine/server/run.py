@@ -161,6 +161,7 @@ async def _stop(broker: Broker) -> None:
     await broker.doors.close(STOP_GRACE_S)
     await broker.tasks.stop()
     broker.password_threads.shutdown(wait=False)
+    broker.pattern_threads.shutdown(wait=False, cancel_futures=True)
     if broker.has_joined:
         await broker.controller_loop.stop()
         await broker.replication.stop()

@@ -26,7 +26,7 @@ from broker_engine.groups.consumer.records import (
     Regex,
     TargetEpoch,
 )
-from broker_engine.groups.consumer.regex import matching
+from broker_engine.groups.consumer.regex import Matched, match_all
 from broker_engine.groups.consumer.topics import Topics, metadata_hash
 from broker_engine.groups.states import GroupState
 from broker_engine.groups.timeline import EventKind
@@ -39,9 +39,11 @@ class Now(NamedTuple):
 
 
 class Change:
-    def __init__(self, group: ConsumerGroup, topics: Topics, now: Now) -> None:
+    def __init__(self, group: ConsumerGroup, topics: Topics, now: Now, matched: Matched | None = None) -> None:
+        """`matched` was found out before, off the loop; what is not in it stays as it was. None: found out here."""
         self.group = group.draft()
         self.epoch_before = group.epoch
+        self._matched = matched
         self.topics = topics
         self.now = now
         self.records: list[ConsumerRecord] = []
@@ -103,6 +105,7 @@ class Change:
         group = self.group
         if not is_changed and group.topics_seen is self.topics.version:
             return
+        due = group.patterns_due(self.topics.version)
         has_new_topics = self._resolve_regexes()
         is_other = self._hash() != group.metadata_hash
         if is_other and not is_changed:
@@ -110,7 +113,8 @@ class Change:
         if is_changed or has_new_topics or is_other:
             self._begin_rebalance()
             self.bump_epoch()
-        group.topics_seen = self.topics.version
+        is_all_seen = self._matched is None or due <= self._matched.keys()
+        group.topics_seen = self.topics.version if is_all_seen else None
 
     def bump_epoch(self) -> None:
         self.emit(GROUP_EPOCH, "", GroupEpoch(self.group.epoch + 1, self._hash()))
@@ -123,18 +127,25 @@ class Change:
         return {name: topic for name, topic in found.items() if topic is not None}
 
     def _resolve_regexes(self) -> bool:
-        """Match those in use against the topics that there are now; True where one matches others than before."""
+        """Those in use, against the topics that there are now; True where one matches others than before."""
         used = {member.subscription.topic_regex for member in self.group.members.values()}
         for pattern in sorted(self.group.regexes.keys() - used):
             self.emit(REGEX, pattern, None)
-        is_changed = False
-        for pattern in sorted(each for each in used if each):
-            names = tuple(self.topics.physical(each) for each in matching(pattern, self.topics.short_names()))
-            before = self.group.regexes.get(pattern)
-            if before is None or before.topics != names:
-                self.emit(REGEX, pattern, Regex(names, self.topics.number, self.now.wall_ms))
-                is_changed = True
-        return is_changed
+        due = sorted(self.group.patterns_due(self.topics.version))
+        return bool([pattern for pattern in due if self._resolve(pattern)])
+
+    def _resolve(self, pattern: str) -> bool:
+        """True where it matches others than before. Not matched ahead: it stays as it is until the next heartbeat."""
+        matched = match_all([pattern], self.topics.short_names()) if self._matched is None else self._matched
+        found = matched.get(pattern)
+        if found is None:
+            return False
+        names = tuple(self.topics.physical(each) for each in found)
+        before = self.group.regexes.get(pattern)
+        if before is not None and before.topics == names:
+            return False
+        self.emit(REGEX, pattern, Regex(names, self.topics.number, self.now.wall_ms))
+        return True
 
     # --- who is to have what
 

@@ -121,6 +121,11 @@ class ConsumerGroup:
     def subscribed_topics(self) -> frozenset[str]:
         return frozenset[str]().union(*(self.topics_of(each.subscription) for each in self.members.values()))
 
+    def patterns_due(self, topics_version: object) -> frozenset[str]:
+        """Those in use whose matches are not known: all where the topics have changed, else the new ones."""
+        used = frozenset(each.subscription.topic_regex or "" for each in self.members.values()) - {""}
+        return used - self.regexes.keys() if self.topics_seen is topics_version else used
+
     def preferred_assignor(self) -> str:
         """What most members ask for among those that ask; the earlier in the broker's list where as many do."""
         names = self.settings.assignors
