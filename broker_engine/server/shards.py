@@ -167,9 +167,8 @@ class Shards(Generic[S]):
 
     def look_again(self) -> None:
         """A partition that is led here was opened, and no image said so."""
-        topic = self._broker.image.topic(self._topic)
-        if self._is_running and topic is not None:
-            self._take_what_is_led(topic)
+        if self._is_running:
+            self._take_what_is_led(self._broker.image.topic(self._topic))
 
     def stop(self) -> None:
         self._is_running = False
@@ -179,19 +178,24 @@ class Shards(Generic[S]):
     def follow(self, old: MetadataImage, new: MetadataImage) -> None:
         """A new image is shown, and replicas have their roles by it: load what we lead now, drop what we do not."""
         topic = new.topic(self._topic)
-        if self._is_running and topic is not None and topic is not old.topic(self._topic):
+        if self._is_running and topic is not old.topic(self._topic):
             self._take_what_is_led(topic)
 
-    def _take_what_is_led(self, topic: TopicImage) -> None:
+    def _take_what_is_led(self, topic: TopicImage | None) -> None:
+        led = {} if topic is None else dict(self._led(topic))
+        for index, loaded in list(self._loaded.items()):
+            # By the partition too: where the topic was deleted and made again, the epoch may be the same.
+            if index not in led or loaded.local is not led[index] or loaded.leader_epoch != led[index].leader_epoch:
+                self._drop(index)
+        for index, local in led.items():
+            if index not in self._loaded:
+                self._begin(index, local, local.leader_epoch)
+
+    def _led(self, topic: TopicImage) -> Iterator[tuple[int, LocalPartition]]:
         for index in topic.partitions:
             local = self._broker.partitions.find(topic.id, index)
-            loaded = self._loaded.get(index)
-            epoch = local.leader_epoch if local is not None and local.is_leader else None
-            if loaded is not None and loaded.leader_epoch != epoch:
-                self._drop(index)
-                loaded = None
-            if local is not None and epoch is not None and loaded is None:
-                self._begin(index, local, epoch)
+            if local is not None and local.is_leader:
+                yield index, local
 
     def _begin(self, index: int, local: LocalPartition, epoch: int) -> None:
         loaded = self._loaded[index] = Loaded(index, local, epoch, self._owner.new_shard())
