@@ -9,7 +9,7 @@ from rest_framework import serializers
 from api.fields import StrictSerializer, Text, WholeNumber
 from api.pagination import PageQuery
 from control_plane.groups.queries import Doubt
-from control_plane.groups.reset import To
+from control_plane.groups.reset import TIMESTAMP_MS_MAX, To
 from control_plane.groups.rules import Status, Trend
 
 STATUSES = [it.value for it in Status]
@@ -130,7 +130,7 @@ class ScopeIn(StrictSerializer):
 class ResetIn(StrictSerializer):
     to = serializers.ChoiceField([it.value for it in To])
     topics = ScopeIn(many=True, required=False, allow_null=True, help_text="Null: all in which it has an offset")
-    timestamp_ms = WholeNumber(required=False, min_value=0, max_value=INT64_MAX)
+    timestamp_ms = WholeNumber(required=False, min_value=0, max_value=TIMESTAMP_MS_MAX)
     duration_ms = WholeNumber(required=False, min_value=0, max_value=INT64_MAX)
     offset = Text(required=False, max_length=19, help_text="int64 as text")
     shift = WholeNumber(required=False, min_value=-INT64_MAX, max_value=INT64_MAX)

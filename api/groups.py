@@ -119,11 +119,11 @@ class GroupResetView(APIView):
         serializer = ResetIn(data=request.data)
         serializer.is_valid(raise_exception=True)
         wish = wish_of(serializer.validated_data, name)
+        cli = cli_text(wish, name, settings.HIGHWATER.kafka_public, is_dry_run=dry_run)
         if dry_run:
             plan = actions.plan_reset(tenant=caller.tenant, group=name, wish=wish)
         else:
             plan = actions.reset_offsets(actor=caller.name, tenant=caller.tenant, group=name, wish=wish)
-        cli = cli_text(wish, name, settings.HIGHWATER.kafka_public, is_dry_run=dry_run)
         return Response(show_plan(plan, cli, is_done=not dry_run))
 
 

@@ -198,6 +198,9 @@ def test_while_it_has_members_nothing_is_reset(developer: Rest, groups: MemoryGr
         ({"to": "offset", "offset": "-1"}, "offset"),
         ({"to": "earliest", "offset": "5"}, "offset"),
         ({"to": "timestamp"}, "timestamp_ms"),
+        ({"to": "timestamp", "timestamp_ms": 1_763_000_000_000_000}, "timestamp_ms"),  # microseconds
+        ({"to": "file", "csv": "orders,0,20\rorders,1,20\r"}, "csv"),
+        ({"to": "file", "csv": f"orders,0,{'9' * 200_000}"}, "csv"),
         ({"to": "file", "csv": "orders,0"}, "csv"),
         ({"to": "file", "csv": "payments,0,5"}, "csv"),
         ({"to": "file", "csv": "orders,0,5", "topics": []}, "topics"),
@@ -211,6 +214,12 @@ def test_impossible_wishes_are_refused_by_field(
     developer: Rest, groups: MemoryGroups, wish: dict[str, Any], field: str
 ) -> None:
     assert wrong_fields(developer.post(DRY, wish)) == [field]
+
+
+def test_a_reset_that_is_refused_has_set_nothing(developer: Rest, groups: MemoryGroups) -> None:
+    before = dict(groups.offsets[READERS])
+    assert wrong_fields(developer.post(RESET, {"to": "timestamp", "timestamp_ms": 1 << 62})) == ["timestamp_ms"]
+    assert groups.offsets[READERS] == before
 
 
 def test_an_export_is_what_kafkas_own_tool_takes(viewer: Rest, groups: MemoryGroups) -> None:

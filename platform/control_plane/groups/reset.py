@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -19,6 +19,8 @@ from control_plane.refusals import Invalid
 
 CSV_LINES_MAX = 20_000
 INT64_MAX = (1 << 63) - 1
+TIMESTAMP_MS_MAX = 253_402_300_799_999
+"""The end of the year 9999: what is later was meant in another unit."""
 
 
 class To(StrEnum):
@@ -124,7 +126,7 @@ def _inside(offset: int, log: LogRange) -> int:
 def parse_csv(text: str, group: str) -> dict[Place, int]:
     """Raises Invalid with the line that is wrong. Lines of other groups are left out."""
     offsets: dict[Place, int] = {}
-    for number, fields in enumerate(csv.reader(io.StringIO(text)), start=1):
+    for number, fields in _lines(text):
         if number > CSV_LINES_MAX:
             raise Invalid("csv", f"more than {CSV_LINES_MAX} lines")
         cells = [cell.strip() for cell in fields]
@@ -138,6 +140,15 @@ def parse_csv(text: str, group: str) -> dict[Place, int]:
     if not offsets:
         raise Invalid("csv", "there is no line `topic,partition,offset` in it")
     return offsets
+
+
+def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
+    number = 0
+    try:
+        for number, fields in enumerate(csv.reader(io.StringIO(text)), start=1):
+            yield number, fields
+    except csv.Error as error:
+        raise Invalid("csv", f"line {number + 1} cannot be read: {error}") from error
 
 
 def _line(number: int, cells: Sequence[str]) -> dict[Place, int]:
@@ -185,7 +196,7 @@ def _target_words(wish: Wish) -> list[str]:
         case To.EARLIEST | To.LATEST | To.CURRENT:
             return [f"--to-{wish.to}"]
         case To.TIMESTAMP:
-            at = datetime.fromtimestamp(wish.timestamp_ms / 1000, UTC)
+            at = datetime.fromtimestamp(wish.timestamp_ms // 1000, UTC)
             return ["--to-datetime", at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{wish.timestamp_ms % 1000:03d}Z"]
         case To.DURATION:
             return ["--by-duration", iso_duration(wish.duration_ms)]

@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 
 from control_plane.engine.groups import LogRange
-from control_plane.groups.reset import Scope, Step, To, Wish, cli_text, iso_duration, parse_csv, steps_of, to_csv
+from control_plane.groups.reset import (
+    TIMESTAMP_MS_MAX,
+    Scope,
+    Step,
+    To,
+    Wish,
+    cli_text,
+    iso_duration,
+    parse_csv,
+    steps_of,
+    to_csv,
+)
 from control_plane.refusals import Invalid
 
 PLACE = ("orders", 0)
@@ -77,6 +88,7 @@ def test_the_line_that_is_wrong_is_named() -> None:
         (Wish(to=To.EARLIEST), "--all-topics --to-earliest"),
         (Wish(to=To.LATEST, scopes=(Scope("a", (0, 2)), Scope("b"))), "--topic a:0,2 --topic b --to-latest"),
         (Wish(to=To.TIMESTAMP, timestamp_ms=1_767_607_199_007), "--all-topics --to-datetime 2026-01-05T09:59:59.007Z"),
+        (Wish(to=To.TIMESTAMP, timestamp_ms=TIMESTAMP_MS_MAX), "--all-topics --to-datetime 9999-12-31T23:59:59.999Z"),
         (Wish(to=To.DURATION, duration_ms=90_061_000), "--all-topics --by-duration P1DT1H1M1S"),
         (Wish(to=To.OFFSET, offset=5), "--all-topics --to-offset 5"),
         (Wish(to=To.SHIFT, shift=-5), "--all-topics --shift-by -5"),
