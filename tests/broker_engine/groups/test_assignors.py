@@ -68,6 +68,33 @@ def test_different_subscriptions_are_levelled_as_far_as_they_allow() -> None:
     assert {name: count(held) for name, held in assigned.items()} == {"a": 3, "b": 3}
 
 
+def test_a_large_group_that_is_half_deployed_is_levelled_at_once() -> None:
+    """A sort of all members for each partition that moves took minutes at this size."""
+    known = topics(x=40_000, y=1)
+    old = {f"old-{number}": MemberSpec(frozenset("x")) for number in range(5_000)}
+    before = assign_uniformly(old, known)
+    members = {name: MemberSpec(frozenset("x"), before[name]) for name in old}
+    members |= {f"new-{number}": MemberSpec(frozenset("xy")) for number in range(5_000)}
+    after = assign_uniformly(members, known)
+    assert {count(held) for held in after.values()} == {4, 5}
+    assert moved(before, after) <= 20_000, "no more than the share of the new ones"
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcdefgh"), st.frozensets(st.sampled_from("wxyz")), min_size=1),
+    st.dictionaries(st.sampled_from("wxyz"), st.integers(1, 9)),
+)
+def test_no_partition_is_better_off_with_another_of_its_readers(
+    wanted: dict[str, frozenset[str]], counts: dict[str, int]
+) -> None:
+    known = topics(**counts)
+    assigned = assign_uniformly({member: MemberSpec(each) for member, each in wanted.items()}, known)
+    for name, topic in known.items():
+        holders = [count(held) for held in assigned.values() if topic.id in held]
+        able = [count(assigned[member]) for member, each in wanted.items() if name in each]
+        assert not able or max(holders) - min(able) < 2
+
+
 def test_a_topic_that_is_not_there_and_a_deleted_one_are_nobodys() -> None:
     gone = {"a": {UUID(int=99): frozenset({0})}}
     for assign in ASSIGNORS.values():

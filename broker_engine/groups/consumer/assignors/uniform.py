@@ -5,7 +5,7 @@ that allows. Members with different subscriptions are levelled as far as their s
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from uuid import UUID
 
 from broker_engine.groups.consumer.assignors.spec import MemberSpec, TopicSpec
@@ -14,6 +14,9 @@ from broker_engine.groups.consumer.partitions import Partitions
 Place = tuple[str, int]
 """(topic name, partition): names sort the same way everywhere."""
 Held = dict[str, list[Place]]
+Holders = dict[str, dict[str, list[int]]]
+"""By topic: which member holds which partitions of it."""
+_PASSES_MAX = 20
 
 
 def assign_uniformly(members: Mapping[str, MemberSpec], topics: Mapping[str, TopicSpec]) -> dict[str, Partitions]:
@@ -74,7 +77,7 @@ def _fill_least_loaded(held: Held, free: list[Place], members: Mapping[str, Memb
     for name, index in free:
         by_topic.setdefault(name, []).append(index)
     # Topics that fewest may read come first: the others can still go elsewhere.
-    readers = {name: [each for each in sorted(members) if name in members[each].topics] for name in by_topic}
+    readers = _readers(by_topic, members)
     for name in sorted(by_topic, key=lambda topic: (len(readers[topic]), topic)):
         heap = [(len(held[member_id]), member_id) for member_id in readers[name]]
         heapq.heapify(heap)
@@ -84,27 +87,58 @@ def _fill_least_loaded(held: Held, free: list[Place], members: Mapping[str, Memb
             heapq.heapreplace(heap, (count + 1, member_id))
 
 
+def _readers(names: Collection[str], members: Mapping[str, MemberSpec]) -> dict[str, list[str]]:
+    readers: dict[str, list[str]] = {name: [] for name in names}
+    for member_id in sorted(members):
+        for name in members[member_id].topics.intersection(readers):
+            readers[name].append(member_id)
+    return readers
+
+
 def _level(held: Held, members: Mapping[str, MemberSpec]) -> None:
-    """Move from the fullest to the emptiest that may take it, while that brings them closer. Each move lowers the sum
-    of squares, so it ends; the bound is for the loop's sake, which must not be held up.
+    """Topic by topic, until no topic has a move left. Each move lowers the sum of squares, so it ends; the bound is for
+    the loop's sake, which must not be held up.
     """
-    for _ in range(sum(len(places) for places in held.values()) + len(held)):
-        if not _move_one(held, members):
-            return
+    holders: Holders = {}
+    for member_id, places in held.items():
+        for name, index in places:
+            holders.setdefault(name, {}).setdefault(member_id, []).append(index)
+    readers = _readers(holders, members)
+    loads = {member_id: len(places) for member_id, places in held.items()}
+    for _ in range(_PASSES_MAX):
+        if not sum(_level_topic(holders[name], readers[name], loads) for name in sorted(holders)):
+            break
+    for places in held.values():
+        places.clear()
+    for name, by_member in holders.items():
+        for member_id, indexes in by_member.items():
+            held[member_id] += [(name, index) for index in indexes]
 
 
-def _move_one(held: Held, members: Mapping[str, MemberSpec]) -> bool:
-    by_load = sorted(held, key=lambda member_id: (-len(held[member_id]), member_id))
-    for giver in by_load:
-        for taker in reversed(by_load):
-            if len(held[giver]) - len(held[taker]) < 2:
-                break
-            place = next((place for place in reversed(held[giver]) if place[0] in members[taker].topics), None)
-            if place is not None:
-                held[giver].remove(place)
-                held[taker].append(place)
-                return True
-    return False
+def _level_topic(holders: dict[str, list[int]], readers: list[str], loads: dict[str, int]) -> int:
+    """From the fullest that has a partition of it to the emptiest that may have one, while that brings them closer: the
+    loads of the two only come nearer, so an entry that is out of date is never on top. How many moved.
+    """
+    if max(map(loads.__getitem__, holders)) - min(map(loads.__getitem__, readers)) < 2:
+        return 0
+    givers = [(-loads[member_id], member_id) for member_id in holders]
+    takers = [(loads[member_id], member_id) for member_id in readers]
+    heapq.heapify(givers)
+    heapq.heapify(takers)
+    moved = 0
+    while givers and -givers[0][0] - takers[0][0] >= 2:
+        (_, giver), (_, taker) = givers[0], takers[0]
+        holders.setdefault(taker, []).append(holders[giver].pop())
+        loads[giver] -= 1
+        loads[taker] += 1
+        moved += 1
+        heapq.heapreplace(takers, (loads[taker], taker))
+        if holders[giver]:
+            heapq.heapreplace(givers, (-loads[giver], giver))
+        else:
+            del holders[giver]
+            heapq.heappop(givers)
+    return moved
 
 
 def _as_partitions(places: Iterable[Place], topics: Mapping[str, TopicSpec]) -> Partitions:
