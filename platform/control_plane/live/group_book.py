@@ -7,7 +7,7 @@ apart. What nobody has repeated for a while is gone. Histories are kept in memor
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -36,8 +36,8 @@ HISTORIES_MAX = 20_000
 
 GroupKey = tuple[str, str]
 Subject = Mapping[str, Any]
-FindEnd = Callable[[str, Place], int | None]
-"""A tenant's partition to its high watermark, where that is known."""
+FindEnd = Callable[[str, Place, str], int | None]
+"""A tenant's partition, and the id of its topic, to its high watermark, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,9 @@ class GroupBook:
         known = group.offsets.get(place)
         if known is not None and not _is_newer(told, known):
             return
+        if known is not None and known.topic_id != told.topic_id:  # deleted and made again: another history
+            self._forget_offset(group, place)
+            known = None
         if row.get("is_deleted"):
             self._forget_offset(group, place)
         else:
@@ -149,10 +152,8 @@ class GroupBook:
                 continue
             lags = dict(_lags(key[0], group, end_of))
             if lags:
-                behind = [group.offsets[place].unread_ms for place, lag in lags.items() if lag]
-                oldest_ms = [unread_ms for unread_ms in behind if unread_ms >= 0]
-                seconds = max(0.0, (now_ms - min(oldest_ms)) / 1000) if oldest_ms else 0.0
-                group.lag.append(LagPoint(now_ms, sum(lags.values()), seconds))
+                behind = [group.offsets[place] for place, lag in lags.items() if lag]
+                group.lag.append(LagPoint(now_ms, sum(lags.values()), _seconds(behind, now_ms)))
             for place, lag in lags.items():
                 self._sample_partition(group, place, lag, now_ms)
 
@@ -212,8 +213,16 @@ def _merged(known: tuple[EventTold, ...], told: tuple[EventTold, ...]) -> tuple[
     return (*(event for event in known if event.at_ms < first_ms), *told)[-EVENTS_KEPT:]
 
 
+def _seconds(behind: Collection[OffsetTold], now_ms: int) -> float | None:
+    """The age of the oldest record that is not read; None where no broker has looked at it yet."""
+    if not behind:
+        return 0.0
+    oldest_ms = min((told.unread_ms for told in behind if told.unread_ms >= 0), default=None)
+    return None if oldest_ms is None else max(0.0, (now_ms - oldest_ms) / 1000)
+
+
 def _lags(tenant: str, group: _Group, end_of: FindEnd) -> Iterator[tuple[Place, int]]:
     for place, told in group.offsets.items():
-        end_offset = end_of(tenant, place)
+        end_offset = end_of(tenant, place, told.topic_id)
         if end_offset is not None:
             yield place, max(0, end_offset - told.offset)

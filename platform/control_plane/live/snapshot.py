@@ -132,9 +132,11 @@ class Snapshot:
         with self._lock:
             self._groups.sample(now_ms, self._clock(), self._end_of)
 
-    def _end_of(self, tenant: str, place: Place) -> int | None:
+    def _end_of(self, tenant: str, place: Place, topic_id: str) -> int | None:
         state = self._topics.get((tenant, place[0]), {}).get(place[1])
-        return None if state is None or state.high_watermark < 0 else state.high_watermark
+        if state is None or state.high_watermark < 0 or topic_id not in ("", state.topic_id):
+            return None
+        return state.high_watermark
 
     def _fold_group(self, subject: Subject, row: Subject) -> None:
         with self._lock:

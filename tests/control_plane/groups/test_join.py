@@ -182,3 +182,27 @@ def test_histories_are_bounded(stream: Stream) -> None:
     assert len(page.events) == EVENTS_KEPT
     assert len(page.samples["orders", 0]) == SAMPLES_KEPT
     assert HISTORIES_MAX > 0
+
+
+def test_a_history_does_not_call_a_lag_young_that_nobody_has_dated(stream: Stream) -> None:
+    stream.group()
+    for tick, (offset, unread_ms) in enumerate(((40, -2), (50, NOW_MS - 90_000), (100, -1))):
+        stream.offset(offset, unread_ms=unread_ms, at_ms=1 + tick)
+        stream.snapshot.sample_groups(NOW_MS + 5_000 * tick)
+    points = [(point.records, point.seconds) for point in truth(stream).lag_history]
+    assert points == [(60, None), (50, 95.0), (0, 0.0)]
+
+
+def test_a_topic_that_was_made_anew_begins_a_history_of_its_own(stream: Stream) -> None:
+    stream.group()
+    stream.offset(90, unread_ms=NOW_MS - 90_000)
+    stream.snapshot.sample_groups(NOW_MS)
+    stream.partition(topic_id="new", high_watermark=500, at_ms=2, leader_epoch=4)
+    stream.snapshot.sample_groups(NOW_MS + 20_000)
+    page = truth(stream).page
+    assert [point.records for point in page.lag] == [10], "an old offset says nothing of the new topic"
+    stream.offset(95, topic_id="new", unread_ms=-2, at_ms=3)
+    stream.snapshot.sample_groups(NOW_MS + 40_000)
+    page = truth(stream).page
+    assert [(point.records, point.seconds) for point in page.lag] == [(10, 90.0), (405, None)]
+    assert [sample.offset for sample in page.samples["orders", 0]] == [95]
