@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
+from broker_engine.groups.by_tenant import ByTenant
 from broker_engine.groups.classic import ClassicGroup
 from broker_engine.groups.consumer.group import ConsumerGroup
 from broker_engine.groups.consumer.records import GROUP_EPOCH, ConsumerRecord, Key, encode
@@ -59,8 +60,8 @@ class NewOffset:
 class GroupShard:
     def __init__(self, settings: GroupSettings, settings_of: SettingsOf | None = None) -> None:
         """`settings_of` tells a group's own settings for the consumer protocol, where it has some."""
-        self.groups: dict[str, AnyGroup] = {}
-        self.offsets: dict[str, dict[TopicPartition, OffsetValue]] = {}
+        self.groups = ByTenant[AnyGroup]()
+        self.offsets = ByTenant[dict[TopicPartition, OffsetValue]]()
         self.commit_counts: dict[tuple[str, str, int], int] = {}
         """Of each group, topic and partition since this shard was loaded, for telemetry: a rate is made of them."""
         self.pending = PendingOffsets()
@@ -96,6 +97,9 @@ class GroupShard:
     def names(self) -> Iterator[str]:
         """Every group, also those that have offsets and never had a member."""
         yield from dict.fromkeys((*self.groups, *self.offsets))
+
+    def names_of(self, tenant: str) -> Iterator[str]:
+        yield from dict.fromkeys((*self.groups.names_of(tenant), *self.offsets.names_of(tenant)))
 
     # --- what the log says
 

@@ -32,7 +32,8 @@ def refuse(request: ListGroupsRequest, error: BrokerError) -> ListGroupsResponse
 
 
 def _listed(shard: GroupShard, call: Call) -> Iterator[ListedGroup]:
-    for text in shard.names():
+    names = shard.names() if call.principal.is_root else shard.names_of(call.tenant)
+    for text in names:
         name = visible_name(call, text)
         if name is None:
             continue

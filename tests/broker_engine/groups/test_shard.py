@@ -177,3 +177,20 @@ def test_an_empty_group_of_the_consumer_protocol_goes_with_its_last_offset() -> 
 def test_what_compaction_left_behind_of_a_group_that_is_gone_makes_no_group() -> None:
     tombstones = [GroupRecord(record.key, None) for record in consumer_records("a")]
     assert list(replayed(*tombstones).names()) == []
+
+
+def test_a_tenants_groups_are_found_without_looking_at_those_of_others() -> None:
+    bench, _ = stable("a")
+    shard = GroupShard(GroupSettings())
+    offsets = {name: shard.offset_records(name, [new_offset(0, 1)], 0) for name in ("acme/one", "globex/one", "one")}
+    shard = replayed(*(record for records in offsets.values() for record in records))
+    shard.groups["acme/two"] = bench.group
+    shard.classic_or_new("acme/one", 0)
+    assert sorted(shard.names_of("acme")) == ["acme/one", "acme/two"]
+    assert (list(shard.names_of("globex")), list(shard.names_of(""))) == (["globex/one"], ["one"])
+    for record in shard.removal("globex/one"):
+        shard.replay(record.key, record.value, 0)
+    shard.forget("acme/two")
+    shard.forget("acme/two")
+    assert (list(shard.names_of("acme")), list(shard.names_of("globex"))) == (["acme/one"], [])
+    assert sorted(shard.names()) == ["acme/one", "one"]
