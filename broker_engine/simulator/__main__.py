@@ -4,6 +4,7 @@
 --seeds N [--first M] [--jobs J] many, with a closing line; exit code 1 if a rule was broken
 --planted [NAME]              does it find the bugs that we know of? A table; exit code 1 if one is not found
 --seeds N --hashes             what each of them did, in a number: the same each time
+--chaos-s-min N                with all of these but --planted: faults go on for N seconds at least
 """
 
 from __future__ import annotations
@@ -21,26 +22,27 @@ from broker_engine.simulator.swarm import draw
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
+    seeds = range(options.first, options.first + options.seeds)
     if options.seed is not None:
-        return _run_one(options.seed, is_traced=options.trace)
+        return _run_one(options.seed, is_traced=options.trace, chaos_s_min=options.chaos_s_min)
     if options.planted is not None:
         return tell_planted(options.planted)
     if options.hashes:
-        return _tell_hashes(range(options.first, options.first + options.seeds))
-    return run_many(range(options.first, options.first + options.seeds), job_count=options.jobs)
+        return _tell_hashes(seeds, options.chaos_s_min)
+    return run_many(seeds, job_count=options.jobs, chaos_s_min=options.chaos_s_min)
 
 
-def _run_one(seed: int, *, is_traced: bool) -> int:
-    swarm = draw(seed)
+def _run_one(seed: int, *, is_traced: bool, chaos_s_min: float) -> int:
+    swarm = draw(seed, chaos_s_min=chaos_s_min)
     tell(f"seed {seed}: {swarm}")
     for fault in draw_faults(swarm):
         tell(f"  {fault}")
-    report = run_seed(seed, is_traced=is_traced)
+    report = run_seed(seed, chaos_s_min=chaos_s_min, is_traced=is_traced)
     if is_traced:
         for line in report.lines:
             tell(line)
     if not report.is_ok:
-        tell_violation(report, is_shrunk=not is_traced)
+        tell_violation(report, is_shrunk=not is_traced, chaos_s_min=chaos_s_min)
     tell(
         f"seed {seed}: trace hash {report.trace_hash:016x}, {report.event_count} events, "
         f"{report.virtual_s:.1f} s of virtual time, {report.acked_count} acked, violations {len(report.violations)}"
@@ -48,9 +50,9 @@ def _run_one(seed: int, *, is_traced: bool) -> int:
     return 0 if report.is_ok else 1
 
 
-def _tell_hashes(seeds: range) -> int:
+def _tell_hashes(seeds: range, chaos_s_min: float) -> int:
     for seed in seeds:
-        tell(f"{seed} {run_seed(seed).trace_hash:016x}")
+        tell(f"{seed} {run_seed(seed, chaos_s_min=chaos_s_min).trace_hash:016x}")
     return 0
 
 
@@ -64,6 +66,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--planted", nargs="?", const="", metavar="NAME", help="find planted bugs, all or one")
     parser.add_argument("--hashes", action="store_true", help="tell only the trace hash of each")
+    parser.add_argument(
+        "--chaos-s-min", type=float, default=0.0, metavar="N", help="virtual seconds of faults in each, at least"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     return parser
 

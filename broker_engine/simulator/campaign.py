@@ -7,9 +7,10 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from broker_engine.simulator.run import RunReport, play
+from broker_engine.simulator.run import RunReport, play, run_seed
 from broker_engine.simulator.schedule import Fault, draw_faults
 from broker_engine.simulator.shrink import shrink
 from broker_engine.simulator.swarm import draw
@@ -49,13 +50,13 @@ class Totals:
         )
 
 
-def run_many(seeds: Sequence[int], *, job_count: int = 1) -> int:
+def run_many(seeds: Sequence[int], *, job_count: int = 1, chaos_s_min: float = 0.0) -> int:
     """The exit code."""
     started_s, told_s, totals = time.monotonic(), time.monotonic(), Totals()
-    for report in reports(seeds, job_count):
+    for report in reports(seeds, job_count, partial(run_seed, chaos_s_min=chaos_s_min)):
         totals.add(report)
         if not report.is_ok:
-            tell_violation(report, is_shrunk=len(totals.failed_seeds) <= _SHRUNK_MAX)
+            tell_violation(report, is_shrunk=len(totals.failed_seeds) <= _SHRUNK_MAX, chaos_s_min=chaos_s_min)
         if time.monotonic() - told_s >= _PROGRESS_S:
             told_s = time.monotonic()
             tell(f"  {totals}, {_pace(totals.seed_count, len(seeds), told_s - started_s)}")
@@ -74,22 +75,23 @@ def _pace(done_count: int, count: int, elapsed_s: float) -> str:
     return f"{elapsed_s:.0f} s, {per_s:.1f} seeds/s, {left_s / 60:.0f} min left (until {ends})"
 
 
-def tell_violation(report: RunReport, *, is_shrunk: bool) -> None:
+def tell_violation(report: RunReport, *, is_shrunk: bool, chaos_s_min: float = 0.0) -> None:
     tell(f"seed {report.seed} at commit {commit()}: {len(report.violations)} violations")
     for violation in report.violations[:5]:
         tell(f"  {violation}")
     for line in report.lines[-_TAIL_LINES:]:
         tell(f"    {line}")
     if is_shrunk and report.virtual_s > 0:  # the run came to its end
-        faults = shrink_seed(report.seed, report.violations[0].rule)
+        faults = shrink_seed(report.seed, report.violations[0].rule, chaos_s_min=chaos_s_min)
         tell(f"  the shortest list of faults that still does it ({len(faults)}):")
         for fault in faults:
             tell(f"    {fault}")
-    tell(f"  again: python -m broker_engine.simulator --seed {report.seed} --trace")
+    lifted = f" --chaos-s-min {chaos_s_min:g}" if chaos_s_min else ""
+    tell(f"  again: python -m broker_engine.simulator --seed {report.seed}{lifted} --trace")
 
 
-def shrink_seed(seed: int, rule: str) -> tuple[Fault, ...]:
-    swarm = draw(seed)
+def shrink_seed(seed: int, rule: str, *, chaos_s_min: float = 0.0) -> tuple[Fault, ...]:
+    swarm = draw(seed, chaos_s_min=chaos_s_min)
 
     def breaks(faults: Sequence[Fault]) -> bool:
         report = run_guarded(seed, lambda _: play(swarm, faults))  # fewer faults may break something else, even here

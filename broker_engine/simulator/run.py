@@ -37,6 +37,7 @@ STABLE_WITHIN_S = 25.0
 ANSWER_WITHIN_S = 2 * DELIVERY_TIMEOUT_MS / 1000 + 10
 _FINAL_READ_WITHIN_S = 60.0
 RUN_WITHIN_S = 300.0
+"""And the chaos."""
 _LONG_POLL_S = 0.5
 _PATIENCE = 0.8
 """Of the long poll: shorter ones are no longer than a slow disk and a slow network together."""
@@ -99,7 +100,7 @@ class Run:
         self.loop.on_events = self.oracles.on_events
         story = self.loop.spawn(self.loop.world, self._story(), "story")
         try:
-            self.loop.run_until(story, deadline_s=RUN_WITHIN_S)
+            self.loop.run_until(story, deadline_s=RUN_WITHIN_S + self.swarm.chaos_s)
         except (DeadlineReached, NothingLeft) as error:
             self._violate("41 liveness", str(error))
         report = self.report
@@ -257,7 +258,8 @@ def run_seed(
     *,
     faults: Sequence[Fault] | None = None,
     node_count: int | None = None,
+    chaos_s_min: float = 0.0,
     is_traced: bool = False,
 ) -> RunReport:
-    swarm = draw(seed, node_count=node_count)
+    swarm = draw(seed, node_count=node_count, chaos_s_min=chaos_s_min)
     return play(swarm, draw_faults(swarm) if faults is None else faults, is_traced=is_traced)

@@ -120,7 +120,13 @@ _SPLIT_NODE_COUNT = 3
 """Brokers, and as many controllers: of the runs that have so many nodes few, for they take half as long again."""
 
 
-def draw(seed: int, *, node_count: int | None = None) -> Swarm:
+def draw(seed: int, *, node_count: int | None = None, chaos_s_min: float = 0.0) -> Swarm:
+    """With `chaos_s_min` the faults of short runs go on that long, and begin as they do without it."""
+    swarm = _draw_all(seed, node_count)
+    return replace(swarm, chaos_s=max(swarm.chaos_s, chaos_s_min))
+
+
+def _draw_all(seed: int, node_count: int | None) -> Swarm:
     swarm = _draw(seed, node_count)
     swarm = replace(swarm, clock_drift=_clock_drift(seed), controller_count=_controller_count(seed, swarm.node_count))
     coordination = draw_coordination(seed, swarm.node_count, swarm.topics)

@@ -1,18 +1,40 @@
-"""What a seed draws beside its settings and faults: clocks that go faster or slower, roles that are split."""
+"""What a seed draws beside its settings and faults: clocks that go faster or slower, roles that are split; how long
+it goes on.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 
-from broker_engine.simulator.run import play
+import pytest
+
+from broker_engine.simulator.campaign import tell_violation
+from broker_engine.simulator.run import RunReport, Violation, play
 from broker_engine.simulator.schedule import draw_faults
 from broker_engine.simulator.swarm import Swarm, draw
 
 SEEDS = range(200)
+LONG_S = 30.0
 
 
 def roles(swarm: Swarm) -> list[str]:
     return [swarm.settings_of(number)["process.roles"] for number in swarm.node_ids]
+
+
+def test_chaos_is_lifted_to_what_is_asked_for_and_all_else_stays_as_drawn() -> None:
+    for seed in SEEDS:
+        drawn, lifted = draw(seed), draw(seed, chaos_s_min=LONG_S)
+        assert lifted == dataclasses.replace(drawn, chaos_s=max(LONG_S, drawn.chaos_s))
+        faults = draw_faults(drawn)
+        assert draw_faults(lifted)[: len(faults)] == faults
+
+
+def test_a_finding_says_how_it_is_made_again(capsys: pytest.CaptureFixture[str]) -> None:
+    tell_violation(RunReport(17, [Violation("rule", "text")]), is_shrunk=False, chaos_s_min=LONG_S)
+    tell_violation(RunReport(18, [Violation("rule", "text")]), is_shrunk=False)
+    again = [line for line in capsys.readouterr().out.splitlines() if "again:" in line]
+    command = "python -m broker_engine.simulator"
+    assert again == [f"  again: {command} --seed 17 --chaos-s-min 30 --trace", f"  again: {command} --seed 18 --trace"]
 
 
 def test_some_seeds_have_clocks_that_drift_and_the_rest_keep_time() -> None:
