@@ -1,4 +1,4 @@
-"""Admin calls on the cluster itself: moves of replicas, elections, the metadata quorum, brokers that leave."""
+"""Admin calls on the cluster itself: moves of replicas, elections, the quorum, brokers that leave, features."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ from broker_engine.wire.messages import elect_leaders as elect_api
 from broker_engine.wire.messages import list_partition_reassignments as list_api
 from broker_engine.wire.messages import remove_raft_voter as remove_voter_api
 from broker_engine.wire.messages import unregister_broker as unregister_api
+from broker_engine.wire.messages import update_features as features_api
 
 METADATA_TOPIC = "__cluster_metadata"
 PREFERRED, UNCLEAN = 0, 1
+_UPGRADE, _SAFE_DOWNGRADE = 1, 2
 
 Outcomes = dict[TopicPartition, KafkaError | None]
 
@@ -104,6 +106,21 @@ class ClusterAdmin(ControllerCalls):
         response = await self._ask_controller(request, answer, lambda got: (got.error_code,))
         if response.error_code != ErrorCode.NONE:
             raise error_for(response.error_code, response.error_message, f"unregister broker {node}")
+
+    async def update_features(self, levels: Mapping[str, int], *, is_downgrade: bool = False) -> None:
+        """All of them or none. Raises what they are refused for."""
+        upgrade_type = _SAFE_DOWNGRADE if is_downgrade else _UPGRADE
+        request = features_api.UpdateFeaturesRequest(
+            feature_updates=[
+                features_api.FeatureUpdate(feature=name, max_version_level=level, upgrade_type=upgrade_type)
+                for name, level in levels.items()
+            ],
+            timeout_ms=self._timeout_ms(None),
+        )
+        answer = features_api.UpdateFeaturesResponse
+        response = await self._ask_controller(request, answer, lambda got: (got.error_code,))
+        if response.error_code != ErrorCode.NONE:
+            raise error_for(response.error_code, response.error_message, "update features")
 
     async def describe_quorum(self) -> QuorumDescription:
         topic = quorum_api.DescribeQuorumTopic(

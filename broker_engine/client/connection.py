@@ -52,6 +52,8 @@ class Connection:
     ) -> None:
         self.address = address
         self.versions: dict[int, tuple[int, int]] = {}
+        self.finalized_features: dict[str, int] = {}
+        """Levels by name, as they were when the connection was made."""
         self.on_closed: Callable[[], None] | None = None
         self._loop = asyncio.get_running_loop()
         self._stream = stream

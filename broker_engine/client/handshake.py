@@ -71,6 +71,8 @@ async def _agree_on_versions(connection: Connection, timeout_ms: int) -> None:
     if response.error_code != ErrorCode.NONE:
         raise error_for(response.error_code, None, f"{connection.address} refused ApiVersions")
     connection.versions = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
+    if response.finalized_features_epoch >= 0:  # else the broker does not know them
+        connection.finalized_features = {each.name: each.max_version_level for each in response.finalized_features}
 
 
 async def _ask_versions(connection: Connection, version: int, timeout_ms: int) -> ApiVersionsResponse:

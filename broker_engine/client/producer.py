@@ -213,6 +213,11 @@ class Producer:
 
     # What TransactionalProducer needs
 
+    @property
+    def is_idle(self) -> bool:
+        """Everything that was handed over has its answer."""
+        return not self._outstanding
+
     def wake(self) -> None:
         """Look again at what may leave now."""
         self._sender.wake()

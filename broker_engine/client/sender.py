@@ -38,6 +38,8 @@ from broker_engine.wire.schema import Message
 log = logging.getLogger(__name__)
 
 _VERSION_BY_NAME_MAX = 12
+_VERSION_WITHOUT_ADDING_MAX = 11
+"""In a transaction of version 1: with a later one a batch that comes late would begin the transaction anew."""
 _REQUESTS_IN_FLIGHT_MAX = IN_FLIGHT_BATCHES_MAX
 _TRANSACTION_TIMEOUT_MS_MAX = 2**31 - 1
 
@@ -59,6 +61,8 @@ class Gate(Protocol):
     identity: ProducerIdentity | None
     error: KafkaError | None
     """Set: what has not left yet fails with it."""
+    adds_by_sending: bool
+    """Batches add their partition to the transaction (transaction version 2)."""
 
     def admits(self, target: TopicPartition) -> bool:
         """May batches leave for this partition? If not, the gate wakes the sender when they may."""
@@ -193,9 +197,8 @@ class Sender:
 
     def _send(self, connection: Connection, batches: Batches) -> None:
         topic_ids = {target.topic: self._topic_id(target.topic) for target in batches}
-        at_most = _VERSION_BY_NAME_MAX if NO_TOPIC_ID in topic_ids.values() else None
         try:
-            version = connection.version_of(PRODUCE, at_most=at_most)
+            version = connection.version_of(PRODUCE, at_most=self._version_max(topic_ids))
             request = self._request(batches, topic_ids)
             if self._config.acks == 0:
                 connection.send_unanswered(request, version=version)
@@ -207,6 +210,11 @@ class Sender:
         self._in_flight[connection] += 1
         future = connection.send(request, version=version)
         future.add_done_callback(partial(self._on_answer, connection, batches, topic_ids))
+
+    def _version_max(self, topic_ids: dict[str, UUID]) -> int | None:
+        if self._gate is not None and not self._gate.adds_by_sending:
+            return _VERSION_WITHOUT_ADDING_MAX
+        return _VERSION_BY_NAME_MAX if NO_TOPIC_ID in topic_ids.values() else None
 
     def _topic_id(self, topic: str) -> UUID:
         view = self._client.metadata.topic(topic)

@@ -55,7 +55,9 @@ def fatal_error(error: KafkaError) -> KafkaError:
 
 
 class TransactionState:
-    """The gate between the producer's queues and the wire: nothing leaves for a partition that is not added yet."""
+    """The gate between the producer's queues and the wire: nothing leaves for a partition that is not added yet, unless
+    it is added by what is sent to it.
+    """
 
     def __init__(self, transactional_id: str, on_wanted: Callable[[], None]) -> None:
         """`on_wanted` is called when there is something in `wanted` that was not there."""
@@ -66,6 +68,7 @@ class TransactionState:
         """Why it must be aborted, or is of no further use."""
         self.is_known = False
         """The coordinator was asked to add something: it may have an open transaction."""
+        self.adds_by_sending = False
         self.wanted: dict[TopicPartition, None] = {}
         self._added: dict[TopicPartition, None] = {}
         self._on_wanted = on_wanted
@@ -92,7 +95,10 @@ class TransactionState:
     # --- what the sender asks
 
     def admits(self, target: TopicPartition) -> bool:
-        if self.phase is Phase.OPEN and target not in self._added and target not in self.wanted:
+        if self.phase is Phase.OPEN and self.adds_by_sending:
+            self.is_known = True
+            self._added[target] = None
+        elif self.phase is Phase.OPEN and target not in self._added and target not in self.wanted:
             self.wanted[target] = None
             self._on_wanted()
         return target in self._added and self.phase in (Phase.OPEN, Phase.ENDING)

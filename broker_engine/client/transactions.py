@@ -10,52 +10,29 @@
 Three kinds of errors: ProducerFenced and what init() raises for good: this object is of no further use; AbortRequired:
 abort() and begin again; a retriable KafkaError from commit() or abort(): nobody knows yet, call the same one again (or
 make a new producer with the id, whose init() settles it, and read what became of it). One transaction at a time, and
-one task that begins and ends it; many may send. The flow is transaction version 1; left out: version 2 (KIP-890),
-two-phase commit (KIP-939), going on after a time-out (KIP-588: here it is ProducerFenced).
+one task that begins and ends it; many may send. Transaction version 2 (KIP-890) where the cluster has it when init() is
+called, else 1. Left out: two-phase commit (KIP-939), and in version 1 going on after a time-out (KIP-588: here it is
+ProducerFenced; in version 2 commit() raises AbortRequired).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
 from broker_engine.client.batches import ProducerIdentity
 from broker_engine.client.client import Client
-from broker_engine.client.coordinator import Coordinator, CoordinatorKind
 from broker_engine.client.errors import KafkaError, error_for, known_code
 from broker_engine.client.group_protocol import GroupIdentity
 from broker_engine.client.model import RecordMetadata, TopicPartition
 from broker_engine.client.producer import CodecName, OnDelivery, Producer
 from broker_engine.client.tasks import TaskSet
+from broker_engine.client.transaction_calls import TransactionCalls
 from broker_engine.client.transaction_state import Phase, TransactionState, is_fatal
 from broker_engine.errors import ErrorCode
-from broker_engine.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
-from broker_engine.wire.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnResponse,
-    AddPartitionsToTxnTopic,
-)
-from broker_engine.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
-from broker_engine.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from broker_engine.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-    TxnOffsetCommitResponse,
-)
 
-_ADD_PARTITIONS_VERSION_MAX = 3
-"""Later ones are for brokers among themselves."""
-_ADD_OFFSETS_VERSION_MAX = 3
-_END_VERSION_MAX = 4
-_OFFSET_COMMIT_VERSION_MAX = 4
-"""Later ones are transaction version 2."""
-
-_RETRIED_WHEN_ADDING = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.OPERATION_NOT_ATTEMPTED)
-_RETRIED_WITH_OFFSETS = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,)
 _ABORTED = KafkaError(ErrorCode.TRANSACTION_ABORTABLE, "the transaction was aborted before the record was sent")
 
 
@@ -73,11 +50,9 @@ class TransactionalProducer:
         auto_create_topics: bool = True,
     ) -> None:
         """After `transaction_timeout_ms` without an end the coordinator aborts, and fences this producer."""
-        self._client = client
         self._transaction_timeout_ms = transaction_timeout_ms
         self._state = TransactionState(transactional_id, self._on_wanted)
-        self._coordinator = Coordinator(client, CoordinatorKind.TRANSACTION, transactional_id)
-        self._group_coordinators: dict[str, Coordinator] = {}
+        self._calls = TransactionCalls(client, transactional_id)
         self._producer = Producer(
             client,
             linger_ms=linger_ms,
@@ -113,6 +88,11 @@ class TransactionalProducer:
         return self._state.phase
 
     @property
+    def is_version_2(self) -> bool:
+        """Each transaction has an epoch of its own; known after init()."""
+        return self._calls.is_version_2
+
+    @property
     def identity(self) -> ProducerIdentity | None:
         """Producer id and epoch, once init() has got them."""
         return self._state.identity
@@ -122,7 +102,10 @@ class TransactionalProducer:
     async def init(self) -> None:
         """Get the id's next epoch: older producers of it are fenced, and their open transaction is ended."""
         self._state.check(Phase.UNREADY, what="init()")
-        self._state.on_ready(await self._ask_identity(ProducerIdentity(-1, -1)))
+        identity = await self._ask_identity(ProducerIdentity(-1, -1))
+        await self._calls.learn_version()
+        self._state.adds_by_sending = self._calls.is_version_2
+        self._state.on_ready(identity)
 
     def begin(self) -> None:
         self._state.check(Phase.READY, what="begin()")
@@ -138,11 +121,14 @@ class TransactionalProducer:
         """Return when the outcome is decided; readers see it a moment later."""
         if not self._is_repeated(is_commit=True):
             await self.flush()
+            while not self._producer.is_idle:  # others may have sent meanwhile
+                await self.flush()
             self._state.become(Phase.ENDING)
             self._is_committing = True
+        identity = self._require_identity()
         if self._state.is_known:
-            await self._end(is_commit=True)
-        self._finish(self._require_identity())
+            identity = await self._end(is_commit=True)
+        self._finish(identity)
 
     async def abort(self) -> None:
         """Give the transaction up: what was sent in it is read by nobody who reads committed records only."""
@@ -154,11 +140,11 @@ class TransactionalProducer:
             self._is_committing = False
             await self._stop_adding()
             self._must_renew = await self._producer.discard(self._state.error) or has_failed
-        if self._state.is_known and not self._is_ended:
-            await self._end(is_commit=False)
-            self._is_ended = True
         identity = self._require_identity()
-        if self._state.is_known and self._must_renew:
+        if self._state.is_known and not self._is_ended:
+            identity = await self._end(is_commit=False)
+            self._is_ended = True
+        if self._state.is_known and self._must_renew and not self._calls.is_version_2:
             # What is under way somewhere, or was given up, must not get into the next transaction.
             identity = await self._ask_identity(identity)
             self._producer.renew(identity)
@@ -225,41 +211,37 @@ class TransactionalProducer:
         if not offsets:
             return
         try:
-            await self._add_offsets(group)
-            await self._commit_offsets(offsets, group)
+            self._state.is_known = True
+            if not self._calls.is_version_2:
+                await self._calls.add_offsets(self._require_identity(), group)
+            await self._calls.commit_offsets(self._require_identity(), offsets, group)
         except KafkaError as error:
             raise self._failed(error) from error
 
     # --- the coordinator
 
     async def _ask_identity(self, known: ProducerIdentity) -> ProducerIdentity:
-        request = InitProducerIdRequest(
-            transactional_id=self.transactional_id,
-            transaction_timeout_ms=self._transaction_timeout_ms,
-            producer_id=known.producer_id,
-            producer_epoch=known.epoch,
-        )
-        response = await self._coordinator.ask(request, InitProducerIdResponse, _code)
+        response = await self._calls.init(known, self._transaction_timeout_ms)
         self._raise_if_refused(response.error_code, "init")
         return ProducerIdentity(response.producer_id, response.producer_epoch)
 
-    async def _end(self, *, is_commit: bool) -> None:
+    async def _end(self, *, is_commit: bool) -> ProducerIdentity:
+        """Who this producer is from now on."""
         identity = self._require_identity()
-        request = EndTxnRequest(
-            transactional_id=self.transactional_id,
-            producer_id=identity.producer_id,
-            producer_epoch=identity.epoch,
-            committed=is_commit,
-        )
-        response = await self._coordinator.ask(request, EndTxnResponse, _code, at_most=_END_VERSION_MAX)
+        response = await self._calls.end(identity, is_commit=is_commit)
         code = known_code(response.error_code)
-        if code == ErrorCode.INVALID_TXN_STATE and not is_commit:
-            return  # what should have been added never was: there is nothing to abort
+        if code == ErrorCode.INVALID_TXN_STATE and not is_commit and not self._calls.is_version_2:
+            return identity  # what should have been added never was: there is nothing to abort
         if code != ErrorCode.NONE and is_commit and not is_fatal(code):
             self._state.error = error_for(code, None, "commit")
             self._state.become(Phase.MUST_ABORT)
             raise self._state.abort_required()
         self._raise_if_refused(response.error_code, "commit" if is_commit else "abort")
+        if not self._calls.is_version_2:
+            return identity
+        raised = ProducerIdentity(response.producer_id, response.producer_epoch)
+        self._producer.renew(raised)
+        return raised
 
     def _on_wanted(self) -> None:
         if self._adding is None or self._adding.done():
@@ -274,87 +256,14 @@ class TransactionalProducer:
             self._producer.wake()
 
     async def _add_partitions(self, targets: list[TopicPartition]) -> None:
-        identity = self._require_identity()
-        request = AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=self.transactional_id,
-            v3_and_below_producer_id=identity.producer_id,
-            v3_and_below_producer_epoch=identity.epoch,
-            v3_and_below_topics=[
-                AddPartitionsToTxnTopic(name=name, partitions=indexes) for name, indexes in _by_topic(targets)
-            ],
-        )
         self._state.is_known = True
-        response = await self._coordinator.ask(
-            request,
-            AddPartitionsToTxnResponse,
-            _added_codes,
-            at_most=_ADD_PARTITIONS_VERSION_MAX,
-            passing=_RETRIED_WHEN_ADDING,
-        )
-        for code in _added_codes(response):
-            if code != ErrorCode.NONE:
-                raise error_for(code, None, "add partitions to the transaction")
+        await self._calls.add_partitions(self._require_identity(), targets)
         self._state.on_added(targets)
 
     async def _stop_adding(self) -> None:
         """Not cancelled: an answer on its way would be lost, and with it what the coordinator knows."""
         if self._adding is not None:
             await asyncio.wait([self._adding])
-
-    async def _add_offsets(self, group: GroupIdentity) -> None:
-        identity = self._require_identity()
-        request = AddOffsetsToTxnRequest(
-            transactional_id=self.transactional_id,
-            producer_id=identity.producer_id,
-            producer_epoch=identity.epoch,
-            group_id=group.group_id,
-        )
-        self._state.is_known = True
-        response = await self._coordinator.ask(
-            request, AddOffsetsToTxnResponse, _code, at_most=_ADD_OFFSETS_VERSION_MAX
-        )
-        if response.error_code != ErrorCode.NONE:
-            raise error_for(response.error_code, None, f"add group {group.group_id!r} to the transaction")
-
-    async def _commit_offsets(self, offsets: Mapping[TopicPartition, int], group: GroupIdentity) -> None:
-        identity = self._require_identity()
-        request = TxnOffsetCommitRequest(
-            transactional_id=self.transactional_id,
-            group_id=group.group_id,
-            producer_id=identity.producer_id,
-            producer_epoch=identity.epoch,
-            generation_id=group.generation,
-            member_id=group.member_id,
-            group_instance_id=group.instance_id,
-            topics=[
-                TxnOffsetCommitRequestTopic(
-                    name=name,
-                    partitions=[
-                        TxnOffsetCommitRequestPartition(
-                            partition_index=index, committed_offset=offsets[TopicPartition(name, index)]
-                        )
-                        for index in indexes
-                    ],
-                )
-                for name, indexes in _by_topic(offsets)
-            ],
-        )
-        response = await self._group_coordinator(group.group_id).ask(
-            request,
-            TxnOffsetCommitResponse,
-            _offset_codes,
-            at_most=_OFFSET_COMMIT_VERSION_MAX,
-            passing=_RETRIED_WITH_OFFSETS,
-        )
-        for code in _offset_codes(response):
-            if code != ErrorCode.NONE:
-                raise error_for(code, None, f"offsets of group {group.group_id!r}")
-
-    def _group_coordinator(self, group_id: str) -> Coordinator:
-        if group_id not in self._group_coordinators:
-            self._group_coordinators.clear()  # one group at a time is what anybody has
-            self._group_coordinators[group_id] = Coordinator(self._client, CoordinatorKind.GROUP, group_id)
-        return self._group_coordinators[group_id]
 
     # --- errors
 
@@ -374,26 +283,3 @@ class TransactionalProducer:
             assert self._state.error is not None
             return self._state.error
         return self._state.abort_required()
-
-
-def _by_topic(targets: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
-    grouped: defaultdict[str, list[int]] = defaultdict(list)
-    for target in targets:
-        grouped[target.topic].append(target.partition)
-    return list(grouped.items())
-
-
-def _code(response: InitProducerIdResponse | EndTxnResponse | AddOffsetsToTxnResponse) -> Iterable[int]:
-    return (response.error_code,)
-
-
-def _added_codes(response: AddPartitionsToTxnResponse) -> Iterable[int]:
-    for topic in response.results_by_topic_v3_and_below:
-        for part in topic.results_by_partition:
-            yield part.partition_error_code
-
-
-def _offset_codes(response: TxnOffsetCommitResponse) -> Iterable[int]:
-    for topic in response.topics:
-        for part in topic.partitions:
-            yield part.error_code

@@ -1,15 +1,18 @@
-"""The transactional producer against a real broker: what counts, what does not, who is fenced."""
+"""The transactional producer against a real broker, in both versions: what counts, what does not, who is fenced."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import AsyncIterator
 
 import pytest
 
 from broker_engine.client import (
     AbortRequired,
+    Admin,
     Client,
+    ClientConfig,
     Consumer,
     GroupIdentity,
     GroupMember,
@@ -24,6 +27,7 @@ from broker_engine.client.fetching import Isolation
 from broker_engine.client.group_offsets import fetch_offsets
 from broker_engine.client.transaction_state import Phase
 from broker_engine.errors import ErrorCode
+from tests.broker_engine.broker_process import BrokerProcess
 from tests.broker_engine.client.reading import MakeTopic
 
 SETTINGS = {
@@ -32,7 +36,20 @@ SETTINGS = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "50",
 }
 
+VERSION = "transaction.version"
+
 _ids = (f"id-{number}" for number in itertools.count())
+
+
+@pytest.fixture(params=[1, 2], ids=["version-1", "version-2"])
+async def client(request: pytest.FixtureRequest, broker: BrokerProcess) -> AsyncIterator[Client]:
+    """Of a cluster that has this version of transactions."""
+    config = ClientConfig(bootstrap=(broker.address(),), retry_backoff_ms=20)
+    async with Client(config) as admin:
+        present = (await admin.links.any_connection([])).finalized_features.get(VERSION, 0)
+        await Admin(admin).update_features({VERSION: request.param}, is_downgrade=request.param < present)
+    async with Client(config) as client:
+        yield client
 
 
 async def values_of(
@@ -155,9 +172,53 @@ async def test_a_transaction_that_takes_too_long_is_aborted_and_its_producer_fen
         producer.begin()
         await producer.send(topic, b"forgotten")
         await until_stable(client, topic, 1)
-        with pytest.raises(ProducerFenced):
+        with pytest.raises(AbortRequired if producer.is_version_2 else ProducerFenced):
             await producer.commit()
     assert await values_of(client, topic) == []
+
+
+async def test_in_version_2_every_transaction_has_an_epoch_of_its_own(client: Client, make_topic: MakeTopic) -> None:
+    topic = await make_topic()
+    epochs = []
+    async with TransactionalProducer(client, next(_ids)) as producer:
+        for end in (producer.commit, producer.abort, producer.commit):
+            producer.begin()
+            await producer.send(topic, b"some")
+            assert producer.identity is not None
+            epochs.append(producer.identity.epoch)
+            await end()
+        assert epochs == ([0, 1, 2] if producer.is_version_2 else [0, 0, 0])
+    assert await values_of(client, topic) == [b"some", b"some"]
+
+
+async def test_in_version_2_a_transaction_that_took_too_long_is_aborted_and_the_next_one_begun(
+    client: Client, make_topic: MakeTopic
+) -> None:
+    topic = await make_topic()
+    async with TransactionalProducer(client, next(_ids), transaction_timeout_ms=200) as producer:
+        if not producer.is_version_2:
+            return
+        producer.begin()
+        await producer.send(topic, b"forgotten")
+        await until_stable(client, topic, 1)
+        await producer.abort()
+        producer.begin()
+        await producer.send(topic, b"in time")
+        await producer.commit()
+    assert await values_of(client, topic) == [b"in time"]
+
+
+async def test_what_others_send_while_it_is_committed_is_part_of_it(client: Client, make_topic: MakeTopic) -> None:
+    topic = await make_topic()
+    async with TransactionalProducer(client, next(_ids)) as producer:
+        producer.begin()
+        first = producer.send_nowait(topic, b"0")
+        commit = asyncio.create_task(producer.commit())
+        await asyncio.wait([first])
+        last = producer.send_nowait(topic, b"1")
+        await commit
+        assert last.done()
+    assert await values_of(client, topic) == [b"0", b"1"]
 
 
 async def test_a_record_that_is_refused_makes_an_abort_the_only_way_on(client: Client, make_topic: MakeTopic) -> None:
