@@ -294,6 +294,7 @@ class _Transaction:
         self._records = records
         self._sends: list[tuple[Send, bytes]] = []
         self._offsets = {TopicPartition(record.topic, record.partition): record.offset + 1 for record in records}
+        self._epoch = _epoch(producer)
 
     async def run(self) -> bool:
         """Is it committed for sure?"""
@@ -324,7 +325,7 @@ class _Transaction:
                 self._sends.append((Send(target, value), b"%d %d %d %d" % (value, transfer, account, change)))
 
     def _ops(self) -> list[Op]:
-        return [_epoch(self._producer), *polls_of(self._records), *(send for send, _ in self._sends)]
+        return [self._epoch, *polls_of(self._records), *(send for send, _ in self._sends)]
 
     async def _fill(self) -> None:
         """Records, a pause now and then, the offsets, and all of it acknowledged: nothing of it is committed yet."""
@@ -349,6 +350,8 @@ class _Transaction:
             return False
         bank.history.ok(name, "txn", self._ops(), time=bank._now_s())
         bank._offsets.committed(call, is_fenced_by_group=False)
+        if self._producer.is_version_2 and _epoch(self._producer) == self._epoch:
+            bank._violate("38 each transaction has an epoch of its own", f"{name} keeps {self._epoch}")
         return True
 
     async def _abort(self) -> None:

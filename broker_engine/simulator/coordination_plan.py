@@ -15,6 +15,7 @@ GROUPS_RATIO = 0.10
 BANK_RATIO = 0.12
 _BOTH_RATIO = 0.2
 _ASSIGNED_BY_BROKER_RATIO = 0.5
+_VERSION_2_RATIO = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,8 @@ class BankPlan:
     dawdle_ratio: float
     """Of transactions in which the worker sleeps until the coordinator gives up waiting."""
     batch_max: int
+    is_version_2: bool
+    """The cluster has transaction.version 2 from the start: workers begin each transaction in an epoch of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +64,11 @@ class Coordination:
     def topics(self) -> tuple[TopicPlan, ...]:
         return () if self.bank is None else (self.bank.transfers, self.bank.ledger)
 
+    @property
+    def features(self) -> dict[str, int]:
+        """Finalized before clients come."""
+        return {"transaction.version": 2} if self.bank is not None and self.bank.is_version_2 else {}
+
 
 def draw_coordination(
     seed: int, node_count: int, topics: Sequence[TopicPlan], *, kind: float | None = None
@@ -69,7 +77,7 @@ def draw_coordination(
     random = Random(f"{seed}/coordination")  # noqa: S311 - a plan, nothing secret
     drawn = random.random()
     kind = drawn if kind is None else kind
-    bank = _bank(random, node_count) if GROUPS_RATIO <= kind < GROUPS_RATIO + BANK_RATIO else None
+    bank = _bank(random, seed, node_count) if GROUPS_RATIO <= kind < GROUPS_RATIO + BANK_RATIO else None
     has_groups = kind < GROUPS_RATIO or (bank is not None and random.random() < _BOTH_RATIO)
     groups = (_group(random, seed, topics[0]),) if has_groups else ()
     settings = _settings(random, has_bank=bank is not None)
@@ -116,7 +124,7 @@ def _group(random: Random, seed: int, topic: TopicPlan) -> GroupPlan:
     )
 
 
-def _bank(random: Random, node_count: int) -> BankPlan:
+def _bank(random: Random, seed: int, node_count: int) -> BankPlan:
     return BankPlan(
         transfers=_topic("transfers", node_count, random.choice([1, 2])),
         ledger=_topic("ledger", node_count, random.choice([2, 3])),
@@ -127,6 +135,7 @@ def _bank(random: Random, node_count: int) -> BankPlan:
         abort_ratio=random.choice([0.05, 0.3]),
         dawdle_ratio=random.choice([0.0, 0.05]),
         batch_max=random.choice([1, 4]),
+        is_version_2=Random(f"{seed}/transaction version").random() < _VERSION_2_RATIO,  # noqa: S311
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from broker_engine.client import Admin, Client, KafkaError, NewTopic
@@ -20,10 +20,17 @@ _SAVE_EVERY_S = 8.0
 
 
 class Operator:
-    def __init__(self, clients: SimClients, swarm: Swarm, further_topics: Sequence[TopicPlan] = ()) -> None:
-        """`further_topics` are made, and otherwise left alone."""
+    def __init__(
+        self,
+        clients: SimClients,
+        swarm: Swarm,
+        further_topics: Sequence[TopicPlan] = (),
+        features: Mapping[str, int] | None = None,
+    ) -> None:
+        """`further_topics` are made, and otherwise left alone; `features` are set before them."""
         self._clients = clients
         self._further_topics = further_topics
+        self._features = features or {}
         self._swarm = swarm
         self._process = clients.loop.new_process("operator")
         self._random = Random(f"{swarm.seed}/operator")  # noqa: S311 - choices of a simulation
@@ -56,6 +63,8 @@ class Operator:
 
     async def _run(self) -> None:
         client = await self._clients.connect(self._process, _HOST)
+        if self._features:
+            await self._set_features(client)
         await self._create_topics(client)
         self.has_topics.set()
         while True:
@@ -64,6 +73,13 @@ class Operator:
                 await getattr(self, f"_{fault.kind}")(Admin(client), fault)
             except KafkaError as error:
                 self._clients.cluster.note(f"operator: {fault.kind}: {error}")
+
+    async def _set_features(self, client: Client) -> None:
+        while True:
+            try:
+                return await Admin(client).update_features(self._features)
+            except KafkaError:
+                await asyncio.sleep(_RETRY_S)
 
     async def _create_topics(self, client: Client) -> None:
         wanted = [*self._swarm.topics, *self._further_topics]

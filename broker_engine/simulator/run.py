@@ -80,7 +80,7 @@ class Run:
         self.clients = SimClients(self.cluster)
         self.oracles = Oracles(self.cluster, losing_topics(swarm, faults))
         self.settling = Settling(self.cluster, losing_topics(swarm, faults))
-        self.operator = Operator(self.clients, swarm, swarm.coordination.topics)
+        self.operator = Operator(self.clients, swarm, swarm.coordination.topics, swarm.coordination.features)
         self.coordinated = Coordinated(self.clients, swarm.coordination, self.oracles.violate)
         self.cluster.admin = self.operator.do
         self.log = EngineLog(self.loop, self.cluster.lines, is_everything_kept=is_traced)

@@ -60,6 +60,13 @@ def test_whoever_is_both_is_not_told_its_role() -> None:
     assert "process.roles" not in both.settings_of(1)
 
 
+def test_half_of_the_banks_are_in_clusters_with_transaction_version_2() -> None:
+    banks = [swarm for swarm in map(draw, range(1_000)) if swarm.coordination.bank is not None]
+    with_version_2 = [swarm for swarm in banks if swarm.coordination.features == {"transaction.version": 2}]
+    assert 0.35 < len(with_version_2) / len(banks) < 0.65
+    assert not any(swarm.coordination.features for swarm in map(draw, SEEDS) if swarm.coordination.bank is None)
+
+
 def test_split_roles_under_faults_break_nothing() -> None:
     for seed in (3, 4):
         swarm = dataclasses.replace(draw(seed, node_count=3), controller_count=3)
