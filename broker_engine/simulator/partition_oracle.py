@@ -1,4 +1,7 @@
-"""Replicas: rules 6, 10, 11, 12, 15, 16, 17 after each event, and at the end 4, 5, 13, 34 and 36 on the bytes.
+"""Replicas: rules 6, 10, 11, 12, 16, 17 after each event, and at the end 4, 5, 13, 34 and 36 on the bytes.
+
+14 and 23 are in advance_oracle.py. 15 is the history checker's, by the ends that readers are told; that a high
+watermark never falls, the engine asserts, and a failed assertion is a finding.
 
 The truth of a partition is the highest high watermark that any leader ever had, with the epoch of the record below it:
 that far clients were told that their records are safe.
@@ -77,6 +80,9 @@ class PartitionOracle:
         if not core.log_start_offset <= core.high_watermark <= core.log_end_offset:
             offsets = (core.log_start_offset, core.high_watermark, core.log_end_offset)
             self._violate("6 start <= high watermark <= end", f"{name}: {offsets}")
+        if core.last_stable_offset > core.high_watermark:
+            text = f"{name}: stable to {core.last_stable_offset}, committed to {core.high_watermark}"
+            self._violate("6 what is stable is committed", text)
         if local.name.name in self._losing_topics:
             return
         truth = self.truths.setdefault(key, Truth())

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from broker_engine.security import accounts, scram
+from broker_engine.simulator.advance_oracle import AdvanceOracle
 from broker_engine.simulator.clients import DELIVERY_TIMEOUT_MS, SimClients
 from broker_engine.simulator.cluster import SimCluster
 from broker_engine.simulator.coordination import Coordinated
@@ -90,7 +91,7 @@ class Run:
         """To the end, or to the first violation of what is checked all the time."""
         logging.disable(logging.NOTSET)
         try:
-            with self.log, remembered_passwords():
+            with self.log, remembered_passwords(), AdvanceOracle(self.oracles.violate).watching():
                 self._go()
         finally:
             self.loop.end()
