@@ -36,6 +36,7 @@ _TRANSFER_EVERY_S = 0.3
 _DELIVERY_TIMEOUT_MS = 6_000
 _ACCOUNT_COUNT = 5
 _RETRY_S = 0.2
+_HESITATION_S_MAX = 2.0
 
 Violate = Callable[[str, str], None]
 
@@ -48,6 +49,8 @@ class _Desk:
     client: Client
     consumer: Consumer
     random: Random
+    hesitating: Random
+    """For itself: what else is drawn does not depend on it."""
     identity: GroupIdentity = field(default_factory=lambda: GroupIdentity(GROUP))
     """Of the generation in which its partitions, and where to begin, were learnt."""
     is_astray: bool = False
@@ -125,7 +128,8 @@ class Bank:
         client = await self._clients.connect(life.process, life.host)
         random = Random(f"{self._clients.loop.seed}/{life.name}/work")  # noqa: S311 - a workload, nothing secret
         consumer = Consumer(client, max_wait_ms=200, isolation="read_committed")
-        desk = _Desk(life, client, consumer, random)
+        hesitating = Random(f"{self._clients.loop.seed}/{life.name}/hesitation")  # noqa: S311 - a workload, nothing secret
+        desk = _Desk(life, client, consumer, random, hesitating)
 
         async def on_assigned(partitions: tuple[TopicPartition, ...]) -> None:
             async with desk.at_work:
@@ -338,6 +342,8 @@ class _Transaction:
                 await asyncio.sleep(plan.transaction_timeout_ms / 1000 * random.uniform(0.5, 2.5))
         await self._producer.send_offsets(self._offsets, self._identity)
         await self._producer.flush()
+        if self._desk.hesitating.random() < plan.hesitation_ratio and not self._bank.is_closing:
+            await asyncio.sleep(self._desk.hesitating.uniform(0.1, _HESITATION_S_MAX))
 
     async def _commit(self) -> bool:
         bank, name = self._bank, self._desk.life.name

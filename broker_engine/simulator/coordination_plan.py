@@ -16,6 +16,7 @@ BANK_RATIO = 0.12
 _BOTH_RATIO = 0.2
 _ASSIGNED_BY_BROKER_RATIO = 0.5
 _VERSION_2_RATIO = 0.5
+_HESITATION_RATIOS = (0.0, 0.0, 0.05)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,8 @@ class BankPlan:
     abort_ratio: float
     dawdle_ratio: float
     """Of transactions in which the worker sleeps until the coordinator gives up waiting."""
+    hesitation_ratio: float
+    """Of transactions in which it sleeps when everything is sent: its end comes late, maybe after a successor's."""
     batch_max: int
     is_version_2: bool
     """The cluster has transaction.version 2 from the start: workers begin each transaction in an epoch of its own."""
@@ -134,6 +137,7 @@ def _bank(random: Random, seed: int, node_count: int) -> BankPlan:
         life_s=random.choice([3.0, 8.0]),
         abort_ratio=random.choice([0.05, 0.3]),
         dawdle_ratio=random.choice([0.0, 0.05]),
+        hesitation_ratio=Random(f"{seed}/hesitation").choice(_HESITATION_RATIOS),  # noqa: S311
         batch_max=random.choice([1, 4]),
         is_version_2=Random(f"{seed}/transaction version").random() < _VERSION_2_RATIO,  # noqa: S311
     )

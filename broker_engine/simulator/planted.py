@@ -37,6 +37,7 @@ from broker_engine.simulator.planted_coordination import (
     abort_in_the_same_epoch,
     abort_what_was_decided,
     any_epoch_may_commit,
+    any_epoch_may_end,
     any_generation_may_commit,
     apply_aborted_offsets,
     find_while_loading,
@@ -55,6 +56,7 @@ from broker_engine.simulator.planted_profiles import (
     with_bank,
     with_consumer_groups,
     with_groups,
+    with_late_ends,
 )
 from broker_engine.simulator.planted_quorum import commit_by_counting, rename_without_sync, vote_for_anybody
 from broker_engine.simulator.run import RunReport, play
@@ -259,6 +261,8 @@ PLANTED: tuple[Planted, ...] = (
             (Patch(transaction_core, "timed_out", abort_in_the_same_epoch),), profile=with_bank),
     Planted("zombie-not-fenced", "the next producer of an id has the epoch of the one before",
             (Patch(transaction_core, "_with_next_epoch", same_epoch_again),), profile=with_bank),
+    Planted("late-end", "an end that comes late ends the transaction that is open now, whoever's it is (KIP-890)",
+            (Patch(transaction_core, "_end_error", any_epoch_may_end),), profile=with_late_ends),
     Planted("other-outcome", "a new coordinator aborts what its predecessor had committed",
             (Patch(TransactionCoordinator, "on_loaded", abort_what_was_decided),), profile=with_bank),
     Planted("markers-forgotten", "a new coordinator leaves what its predecessor had decided",

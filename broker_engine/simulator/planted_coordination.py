@@ -22,7 +22,7 @@ from broker_engine.transactions import core
 from broker_engine.transactions.core import Verdict
 from broker_engine.transactions.shard import TransactionShard
 from broker_engine.transactions.states import TransactionState
-from broker_engine.transactions.transaction import Transaction
+from broker_engine.transactions.transaction import Producer, Transaction
 
 _PRODUCE_VERSION = 11
 
@@ -92,6 +92,11 @@ def stable_to_the_end(self: ReplicaCore) -> int:
 
 def abort_in_the_same_epoch(known: Transaction, now_ms: int, spare_id: int | None) -> Verdict:
     return Verdict(store=known.moved(TransactionState.PREPARE_ABORT, now_ms))
+
+
+def any_epoch_may_end(known: Transaction | None, producer: Producer, *, is_version_2: bool) -> ErrorCode:
+    is_known = known is not None and known.producer_id == producer.id
+    return ErrorCode.NONE if is_known else ErrorCode.INVALID_PRODUCER_ID_MAPPING
 
 
 def same_epoch_again(

@@ -80,6 +80,21 @@ def with_bank(swarm: Swarm) -> Swarm:
     return dataclasses.replace(swarm, coordination=dataclasses.replace(swarm.coordination, bank=dawdling))
 
 
+def with_late_ends(swarm: Swarm) -> Swarm:
+    """The same with workers who hesitate before they commit, are often stopped, and soon have a successor."""
+    swarm = dataclasses.replace(_moving(swarm, kind=GROUPS_RATIO, chaos_s=15.0), fault_weights={"elect": 1.0})
+    assert swarm.coordination.bank is not None
+    bank = dataclasses.replace(
+        swarm.coordination.bank,
+        hesitation_ratio=0.5,
+        dawdle_ratio=0.0,
+        transaction_timeout_ms=4_000,
+        session_timeout_ms=1_000,
+        life_s=2.0,
+    )
+    return dataclasses.replace(swarm, coordination=dataclasses.replace(swarm.coordination, bank=bank))
+
+
 PROFILES: tuple[Callable[[Swarm], Swarm], ...] = (
     asked_for_ends,
     contested_elections,
@@ -89,6 +104,7 @@ PROFILES: tuple[Callable[[Swarm], Swarm], ...] = (
     with_bank,
     with_consumer_groups,
     with_groups,
+    with_late_ends,
 )
 
 
