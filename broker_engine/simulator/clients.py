@@ -146,11 +146,13 @@ class SimClients:
         client = await self.connect(self.loop.current, "127.0.1.252")
         producer = Producer(client, linger_ms=0, auto_create_topics=False)
         slowest_s: dict[tuple[str, int], float] = {}
-        for target in partitions_of(topics):
+        plans = {plan.name: plan for plan in topics}
+        for target in partitions_of(plans.values()):
             for number in range(_PROBE_COUNT):
                 began_s, value = self.loop.now_s, next(self.values)
                 self.history.invoke("probe", "send", [Send(target, value)], time=began_s)
-                sent = await producer.send(target[0], b"%d " % value, partition=target[1])
+                key = plans[target[0]].key_of(value)
+                sent = await producer.send(target[0], b"%d " % value, key=key, partition=target[1])
                 self.history.ok("probe", "send", [Send(target, value, sent.offset)], time=self.loop.now_s)
                 if number:  # the first one finds its way
                     slowest_s[target] = max(slowest_s.get(target, 0.0), self.loop.now_s - began_s)
@@ -210,7 +212,8 @@ class _Sender:
         clients.unanswered[value] = clients.loop.now_s
         padding = b"." * self._random.choice([0, 0, 20, 300])
         try:
-            sent = await self._producer.enqueue(target[0], b"%d %s" % (value, padding), partition=partition)
+            key, text = self._plan.topic.key_of(value), b"%d %s" % (value, padding)
+            sent = await self._producer.enqueue(target[0], text, key=key, partition=partition)
         except KafkaError as error:
             self._note(target, value, None, error)
             return

@@ -16,6 +16,14 @@ class TopicPlan:
     is_unclean_allowed: bool
     configs: Mapping[str, str]
 
+    @property
+    def is_compacted(self) -> bool:
+        return self.configs.get("cleanup.policy") == "compact"
+
+    def key_of(self, value: int) -> bytes | None:
+        """Of its own for each value where there must be one."""
+        return b"%d" % value if self.is_compacted else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerPlan:

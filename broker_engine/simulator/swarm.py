@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 
+from broker_engine.simulator import compaction_plan
+from broker_engine.simulator.compaction_plan import draw_compacted
 from broker_engine.simulator.coordination_plan import Coordination, draw_coordination
 from broker_engine.simulator.node import CLIENT_PORT, CONTROLLER_PORT, host_of
 from broker_engine.simulator.plans import ProducerPlan, TopicPlan
@@ -122,8 +124,14 @@ _SPLIT_NODE_COUNT = 3
 
 def draw(seed: int, *, node_count: int | None = None, chaos_s_min: float = 0.0) -> Swarm:
     """With `chaos_s_min` the faults of short runs go on that long, and begin as they do without it."""
-    swarm = _draw_all(seed, node_count)
+    swarm = _with_compaction(_draw_all(seed, node_count))
     return replace(swarm, chaos_s=max(swarm.chaos_s, chaos_s_min))
+
+
+def _with_compaction(swarm: Swarm) -> Swarm:
+    topics, producers = draw_compacted(swarm.seed, swarm.topics, swarm.producers)
+    further = compaction_plan.SETTINGS if any(topic.is_compacted for topic in topics) else {}
+    return replace(swarm, topics=topics, producers=producers, settings={**swarm.settings, **further})
 
 
 def _draw_all(seed: int, node_count: int | None) -> Swarm:

@@ -67,6 +67,22 @@ def test_half_of_the_banks_are_in_clusters_with_transaction_version_2() -> None:
     assert not any(swarm.coordination.features for swarm in map(draw, SEEDS) if swarm.coordination.bank is None)
 
 
+def test_some_topics_are_compacted_and_have_keys_and_nobody_who_repeats() -> None:
+    topics = [topic for swarm in map(draw, SEEDS) for topic in swarm.topics]
+    compacted = [topic for topic in topics if topic.is_compacted]
+    assert 0.05 < len(compacted) / len(topics) < 0.25
+    assert {topic.key_of(7) for topic in compacted} == {b"7"}
+    for swarm in map(draw, SEEDS):
+        assert all(plan.is_idempotent for plan in swarm.producers if plan.topic.is_compacted)
+        assert all(plan.topic in swarm.topics for plan in swarm.producers)
+
+
+def test_compaction_under_faults_takes_nothing_away() -> None:
+    swarms = [swarm for swarm in map(draw, SEEDS) if any(topic.is_compacted for topic in swarm.topics)]
+    for swarm in swarms[:3]:
+        assert play(swarm, draw_faults(swarm)).violations == []
+
+
 def test_split_roles_under_faults_break_nothing() -> None:
     for seed in (3, 4):
         swarm = dataclasses.replace(draw(seed, node_count=3), controller_count=3)
