@@ -57,6 +57,7 @@ from broker_engine.simulator.planted_profiles import (
     with_consumer_groups,
     with_groups,
     with_late_ends,
+    with_slow_loading,
 )
 from broker_engine.simulator.planted_quorum import commit_by_counting, rename_without_sync, vote_for_anybody
 from broker_engine.simulator.run import RunReport, play
@@ -248,7 +249,7 @@ PLANTED: tuple[Planted, ...] = (
     Planted("offsets-at-once", "a coordinator answers before what it says is replicated",
             (Patch(Shards, "write", write_answered_at_once),), profile=with_groups),
     Planted("serve-while-loading", "a coordinator answers before it has read what its predecessor knew",
-            (Patch(Shards, "find", find_while_loading),), profile=with_groups),
+            (Patch(Shards, "find", find_while_loading),), profile=with_slow_loading),
     Planted("any-generation", "whoever was in a group may commit, in whatever generation",
             (Patch(ClassicGroup, "check_commit", any_generation_may_commit),), profile=with_groups),
     Planted("any-epoch", "whoever was in a group that the broker assigns may commit, in whatever epoch",

@@ -66,13 +66,19 @@ def with_groups(swarm: Swarm) -> Swarm:
     return _grouped(swarm, is_assigned_by_broker=False)
 
 
+def with_slow_loading(swarm: Swarm) -> Swarm:
+    """The same on slow disks: a new coordinator takes a while to read what its predecessor wrote."""
+    swarm = with_groups(swarm)
+    return dataclasses.replace(swarm, disk_delays_s=tuple(0.02 for _ in swarm.node_ids), faults_per_s=2.0)
+
+
 def with_consumer_groups(swarm: Swarm) -> Swarm:
-    """The same with members of KIP-848."""
+    """As with_groups, with members of KIP-848."""
     return _grouped(swarm, is_assigned_by_broker=True)
 
 
 def with_bank(swarm: Swarm) -> Swarm:
-    """The same with money, and workers who let the coordinator wait."""
+    """As with_groups, with money, and workers who let the coordinator wait."""
     swarm = _moving(swarm, kind=GROUPS_RATIO, chaos_s=10.0)
     bank = swarm.coordination.bank
     assert bank is not None
@@ -81,7 +87,7 @@ def with_bank(swarm: Swarm) -> Swarm:
 
 
 def with_late_ends(swarm: Swarm) -> Swarm:
-    """The same with workers who hesitate before they commit, are often stopped, and soon have a successor."""
+    """As with_bank, with workers who hesitate before they commit, are often stopped, and soon have a successor."""
     swarm = dataclasses.replace(_moving(swarm, kind=GROUPS_RATIO, chaos_s=15.0), fault_weights={"elect": 1.0})
     assert swarm.coordination.bank is not None
     bank = dataclasses.replace(
@@ -105,6 +111,7 @@ PROFILES: tuple[Callable[[Swarm], Swarm], ...] = (
     with_consumer_groups,
     with_groups,
     with_late_ends,
+    with_slow_loading,
 )
 
 
