@@ -25,18 +25,24 @@ class Cell:
     ms: int = 0
 
 
-def play(client: str, features: Sequence[str], bootstrap: str) -> dict[str, Cell]:
-    """In topics and groups of this run's own. What the client does not have is not asked of it."""
+def play(client: str, features: Sequence[str], bootstrap: str, prefix: str | None = None) -> dict[str, Cell]:
+    """In topics PREFIX-FEATURE, by default of this run's own. What the client does not have is not asked of it."""
     absent = CLIENT_OF[client].absent
     asked = [key for key in features if key not in absent]
     cells = {key: Cell(client, key, "absent", absent[key]) for key in features if key in absent}
     if asked:
-        cells |= _play(client, asked, bootstrap)
+        cells |= _play(client, asked, bootstrap, prefix or f"{client}-{secrets.token_hex(3)}")
     return {key: cells[key] for key in features}
 
 
-def _play(client: str, keys: list[str], bootstrap: str) -> dict[str, Cell]:
-    prefix = f"{client}-{secrets.token_hex(3)}"
+def shortfall(cells: Mapping[str, Cell]) -> dict[str, str]:
+    """Why each cell that the client should pass did not: one that was not run shows nothing, so it counts too."""
+    return {
+        key: f"{cell.verdict}: {cell.why}" for key, cell in cells.items() if cell.verdict not in ("passed", "absent")
+    }
+
+
+def _play(client: str, keys: list[str], bootstrap: str, prefix: str) -> dict[str, Cell]:
     try:
         drivers.command(client)  # builds: before the clock of any feature runs
     except drivers.CannotRun as missing:

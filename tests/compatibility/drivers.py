@@ -37,6 +37,7 @@ def command(client: str) -> list[str]:
     if client in ("franz-go", "sarama"):
         return [str(_go(client))]
     if client == "kafkajs":
+        _need("node", KAFKAJS / "node_modules", "Node.js or kafkajs is missing: make compat-clients")
         return ["node", str(KAFKAJS / "driver.js")]
     return [sys.executable, "-m", f"tests.compatibility.python_drivers.{_PYTHON[client]}"]
 
@@ -84,8 +85,7 @@ def _java(number: str) -> list[str]:
 def compiled(name: str, libs: str | Path, *folders: str) -> Path:
     """The folder with the classes of java/FOLDERS (default: java/NAME), made anew where a source is newer."""
     libs = JAVA / "libs" / libs
-    if shutil.which("javac") is None or not libs.is_dir():
-        raise CannotRun("Java or the client's jars are missing: make compat-clients kafka-peer")
+    _need("javac", libs, "Java or the client's jars are missing: make compat-clients kafka-peer")
     classes = JAVA / "classes" / name
     sources = [source for folder in folders or (name,) for source in sorted((JAVA / folder).glob("*.java"))]
     words = ["javac", "-nowarn", "-cp", f"{libs}/*", "-d", str(classes), *map(str, sources)]
@@ -94,12 +94,16 @@ def compiled(name: str, libs: str | Path, *folders: str) -> Path:
 
 
 def _go(client: str) -> Path:
-    if shutil.which("go") is None:
-        raise CannotRun("Go is missing: go.dev/dl")
+    _need("go", GO, "Go is missing: make system, or go.dev/dl")
     program = GO / "bin" / client
     sources = [GO / "go.mod", *sorted((GO / client).glob("*.go")), *sorted((GO / "cells").glob("*.go"))]
     _build(sources, program, ["go", "build", "-C", str(GO), "-o", str(program), f"./{client}"])
     return program
+
+
+def _need(program: str, folder: Path, missing: str) -> None:
+    if shutil.which(program) is None or not folder.is_dir():
+        raise CannotRun(missing)
 
 
 def _build(sources: Iterable[Path], target: Path, words: list[str]) -> None:

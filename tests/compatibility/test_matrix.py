@@ -53,9 +53,8 @@ def played(request: pytest.FixtureRequest, bootstrap: str) -> Played:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("client", "feature"), list(cells()))
 def test_a_client_has_the_feature_and_it_works(played: Played, client: str, feature: str) -> None:
+    """What is missing on the machine fails, with the command that brings it: a skip would hide a gap."""
     cell = played(client)[feature]
-    if cell.verdict == "not run":
-        pytest.skip(cell.why)
     assert cell.verdict == "passed", cell.why
 
 
