@@ -115,6 +115,7 @@ _CHECKS: Mapping[str, Check] = {
     "txn-fencing": _txn_abort,
     "txn-offsets": _txn_offsets,
     "group-classic": _group_type("classic"),
+    **dict.fromkeys(("assignor-sticky", "assignor-custom"), _group_type("classic")),
     "group-848": _group_type("consumer"),
     "static-member": _static,
     "outside-store": _committed(None),

@@ -17,8 +17,8 @@ JAVA, GO, KAFKAJS = HERE / "java", HERE / "go", HERE / "kafkajs"
 _SOURCES = {
     "4.3.1": ("common", "since_2_1", "modern"),
     "3.9.1": ("common", "since_2_1", "modern"),
-    "2.1.0": ("common", "since_2_1", "v2_1"),
-    "0.11.0.3": ("common", "v0_11"),
+    "2.1.0": ("common", "since_2_1", "before_2_4", "v2_1"),
+    "0.11.0.3": ("common", "before_2_4", "v0_11"),
 }
 """The folders of sources that are compiled against each version of Kafka's Java client."""
 _PYTHON = {"confluent-kafka": "confluent", "aiokafka": "aio", "kafka-python": "kpython"}

@@ -47,6 +47,8 @@ FEATURES: tuple[Feature, ...] = (
     Feature("group-classic", "groups", "classic: three members", 6, 10, is_quick=True),
     Feature("group-848", "groups", "KIP-848: three members", 6, 10, is_quick=True),
     Feature("cooperative", "groups", "cooperative rebalance", 4, 5),
+    Feature("assignor-sticky", "groups", "sticky assignor, eager", 6, 10),
+    Feature("assignor-custom", "groups", "custom assignor", 6, 10),
     Feature("static-member", "groups", "static member", records=10),
     Feature("rebalance-listener", "groups", "rebalance listener", 4, 5),
     Feature("regex", "reading", "regex subscription", records=5),
@@ -108,7 +110,15 @@ CLIENTS: tuple[Client, ...] = (
         },
         marks=("kafka_peer",),
     ),
-    Client("confluent-kafka", "confluent-kafka", {"interceptors": "librdkafka's are plugins in C"}),
+    Client(
+        "confluent-kafka",
+        "confluent-kafka",
+        {
+            "interceptors": "librdkafka's are plugins in C",
+            "assignor-sticky": "sticky is cooperative only",
+            "assignor-custom": "chooses among its own three assignors",
+        },
+    ),
     Client(
         "aiokafka",
         "aiokafka",
@@ -127,6 +137,7 @@ CLIENTS: tuple[Client, ...] = (
         {
             **_NO_848,
             "cooperative": "eager assignors only",
+            "assignor-sticky": "brings round-robin only; others can be plugged in",
             "static-member": "has no group.instance.id",
             "interceptors": "its events can look on, not change",
             **_NO_RESET_NONE,
@@ -135,9 +146,12 @@ CLIENTS: tuple[Client, ...] = (
     Client(
         "franz-go",
         "franz-go",
-        dict.fromkeys(
-            ("reset-none-new", "reset-none-expired"), "none is for a trimmed log; else it begins at the start"
-        ),
+        {
+            "assignor-sticky": "its eager members forget what they had before they join again",
+            **dict.fromkeys(
+                ("reset-none-new", "reset-none-expired"), "none is for a trimmed log; else it begins at the start"
+            ),
+        },
     ),
     Client(
         "sarama",

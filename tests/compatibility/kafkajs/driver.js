@@ -3,7 +3,7 @@
 const fs = require("node:fs");
 const os = require("node:os");
 const path = require("node:path");
-const { Kafka, logLevel, CompressionTypes, CompressionCodecs } = require("kafkajs");
+const { Kafka, logLevel, AssignerProtocol, CompressionTypes, CompressionCodecs } = require("kafkajs");
 const snappy = require("kafkajs-snappy");
 const lz4 = require("lz4-napi");
 const zstd = require("@bokuweb/zstd-wasm");
@@ -221,12 +221,39 @@ async function readCommitted(topic) {
 
 // -- groups
 
+const distinct = (members) => new Set(members.flatMap((each) => each.read.map((one) => `${one.partition}/${one.offset}`))).size;
+
 async function groupClassic(topic) {
   const members = [1, 2, 3].map(() => new Member([topic]));
   try {
     await until("two partitions for each", () => members.every((each) => each.owned.length === 2));
-    await until("all records", () => new Set(members.flatMap((each) => each.read.map((one) => `${one.partition}/${one.offset}`))).size === 60);
+    await until("all records", () => distinct(members) === 60);
     await members[0].consumer.commitOffsets([{ topic, partition: members[0].owned[0], offset: "1" }]); // so that the group is still there
+  } finally {
+    await Promise.all(members.map((each) => each.close()));
+  }
+}
+
+// To each member what it wishes for, uneven as no client's own assigner would do it.
+const wishing = (wish) => () => ({
+  name: "wish",
+  version: 0,
+  protocol: ({ topics }) => ({ name: "wish", metadata: AssignerProtocol.MemberMetadata.encode({ version: 0, topics, userData: Buffer.from(wish) }) }),
+  assign: async ({ members }) =>
+    members.map(({ memberId, memberMetadata }) => {
+      const { topics, userData } = AssignerProtocol.MemberMetadata.decode(memberMetadata);
+      const assignment = { [topics[0]]: userData.toString().split(",").map(Number) };
+      return { memberId, memberAssignment: AssignerProtocol.MemberAssignment.encode({ version: 0, assignment }) };
+    }),
+});
+
+async function assignorCustom(topic) {
+  const wishes = ["0,5", "1,3,4", "2"];
+  const members = wishes.map((wish) => new Member([topic], { settings: { partitionAssigners: [wishing(wish)] } }));
+  try {
+    await until("to each what it wished for", () => members.every((each, i) => [...each.owned].sort().join(",") === wishes[i]));
+    await until("all records", () => distinct(members) === 60);
+    await members[0].consumer.commitOffsets([{ topic, partition: 0, offset: "1" }]); // so that the group is still there
   } finally {
     await Promise.all(members.map((each) => each.close()));
   }
@@ -402,6 +429,7 @@ const FEATURES = {
   "txn-offsets": txnOffsets,
   "read-committed": readCommitted,
   "group-classic": groupClassic,
+  "assignor-custom": assignorCustom,
   "rebalance-listener": rebalanceListener,
   regex,
   "pause-resume": pauseResume,

@@ -81,6 +81,10 @@ def expect_equal(got: object, wanted: object, what: str) -> None:
     assert got == wanted, f"{what}: {got}, not {wanted}"
 
 
+def expect_within(part: set[int], whole: set[int]) -> None:
+    assert part <= whole, f"{part} is not within {whole}: something was moved without need"
+
+
 def wait_until(what: str, holds: Callable[[], bool]) -> None:
     """`holds` does the polling."""
     deadline = time.monotonic() + PATIENCE_S

@@ -4,6 +4,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -60,6 +62,12 @@ func (m *member) change(partitions map[string][]int32, isGiven bool) {
 			}
 		}
 	}
+}
+
+func (m *member) partitions() []int32 {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	return slices.Collect(maps.Keys(m.owned))
 }
 
 func (m *member) close() {

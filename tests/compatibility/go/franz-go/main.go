@@ -96,6 +96,7 @@ func main() {
 		"group-classic":          group(kgo.Balancers(kgo.RangeBalancer())),
 		"group-848":              group(kgo.Balancers(kgo.StickyBalancer()), kgo.ServerSideBalancer()),
 		"cooperative":            cooperative,
+		"assignor-custom":        assignorCustom,
 		"static-member":          staticMember,
 		"rebalance-listener":     rebalanceListener,
 		"regex":                  regex,

@@ -17,7 +17,7 @@ type member struct {
 	topic    string
 	lock     sync.Mutex
 	got      []*sarama.ConsumerMessage
-	owned    int
+	owned    []int32
 	setups   int
 	cleanups int
 	problem  error
@@ -56,7 +56,7 @@ func (m *member) Setup(session sarama.ConsumerGroupSession) error {
 	defer m.lock.Unlock()
 	m.setups++
 	m.session = session
-	m.owned = len(session.Claims()[m.topic])
+	m.owned = session.Claims()[m.topic]
 	if m.onSetup != nil {
 		m.onSetup(session)
 	}
@@ -67,7 +67,7 @@ func (m *member) Cleanup(sarama.ConsumerGroupSession) error {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	m.cleanups++
-	m.owned = 0
+	m.owned = nil
 	return nil
 }
 
@@ -95,7 +95,7 @@ func (m *member) reads(count int) []*sarama.ConsumerMessage {
 	return m.seen()
 }
 
-func (m *member) count() int {
+func (m *member) partitions() []int32 {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	Must(m.problem)
@@ -111,12 +111,22 @@ func (m *member) close() {
 func settle(what string, owned int, members ...*member) {
 	Until(what, func() bool {
 		for _, m := range members {
-			if m.count() != owned {
+			if len(m.partitions()) != owned {
 				return false
 			}
 		}
 		return true
 	})
+}
+
+func distinct(members ...*member) int {
+	all := map[string]bool{}
+	for _, m := range members {
+		for _, each := range m.seen() {
+			all[fmt.Sprintf("%d/%d", each.Partition, each.Offset)] = true
+		}
+	}
+	return len(all)
 }
 
 func groupClassic(scene Scene) (map[string]any, error) {
@@ -125,15 +135,7 @@ func groupClassic(scene Scene) (map[string]any, error) {
 		defer m.close()
 	}
 	settle("two partitions for each", 2, members...)
-	Until("all records", func() bool {
-		all := map[string]bool{}
-		for _, m := range members {
-			for _, each := range m.seen() {
-				all[fmt.Sprintf("%d/%d", each.Partition, each.Offset)] = true
-			}
-		}
-		return len(all) == 60
-	})
+	Until("all records", func() bool { return distinct(members...) == 60 })
 	members[0].session.MarkMessage(members[0].seen()[0], "")
 	members[0].session.Commit() // so that the group is still there to be looked at
 	return nil, nil

@@ -91,6 +91,8 @@ func main() {
 		"txn-offsets":            txnOffsets,
 		"read-committed":         readCommitted,
 		"group-classic":          groupClassic,
+		"assignor-sticky":        assignorSticky,
+		"assignor-custom":        assignorCustom,
 		"static-member":          staticMember,
 		"rebalance-listener":     rebalanceListener,
 		"pause-resume":           pauseResume,

@@ -25,6 +25,7 @@ public final class Driver {
         Transactions.into(features);
         Reading.into(features);
         Groups.into(features);
+        Assignors.into(features);
         Resets.into(features);
         Describing.into(features);
         Version.into(features);

@@ -1,6 +1,9 @@
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
@@ -12,6 +15,7 @@ final class Member extends Listener implements AutoCloseable {
     final AtomicInteger assigned = new AtomicInteger();
     final AtomicInteger revoked = new AtomicInteger();
     volatile int owned;
+    volatile Set<Integer> partitions = Collections.emptySet();
     volatile String problem;
     private volatile boolean isClosing;
     private final KafkaConsumer<String, String> consumer;
@@ -28,14 +32,22 @@ final class Member extends Listener implements AutoCloseable {
         try {
             while (!isClosing) {
                 Version.poll(consumer, 50).forEach(record -> read.add(record.partition() + "/" + record.offset()));
-                owned = consumer.assignment().size();
+                partitions = indexes(consumer.assignment());
+                owned = partitions.size();
             }
+            for (TopicPartition each : consumer.assignment()) consumer.position(each); // without one there is nothing to commit
             consumer.commitSync(); // so that the group is still there to be looked at
         } catch (Throwable error) {
             problem = error.toString();
         } finally {
             consumer.close();
         }
+    }
+
+    private static Set<Integer> indexes(Set<TopicPartition> partitions) {
+        Set<Integer> indexes = new TreeSet<>();
+        for (TopicPartition partition : partitions) indexes.add(partition.partition());
+        return indexes;
     }
 
     @Override public void onPartitionsAssigned(Collection<TopicPartition> partitions) {

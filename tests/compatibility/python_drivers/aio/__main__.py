@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from tests.compatibility.python_drivers.aio import admin, groups, producing, reading
+from tests.compatibility.python_drivers.aio import admin, assignors, groups, producing, reading
 from tests.compatibility.python_drivers.common import (
     RESET_STATES,
     AsyncFeature,
@@ -28,6 +28,8 @@ FEATURES: dict[str, AsyncFeature] = {
     "txn-offsets": producing.txn_offsets,
     "read-committed": producing.read_committed,
     "group-classic": groups.group,
+    "assignor-sticky": assignors.sticky,
+    "assignor-custom": assignors.custom,
     "static-member": groups.static_member,
     "rebalance-listener": groups.rebalance_listener,
     "regex": reading.regex,

@@ -29,6 +29,10 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
     def on_partitions_revoked(self, revoked: Any) -> None:
         self.revoked += len(revoked)
 
+    @property
+    def partitions(self) -> set[int]:
+        return {each.partition for each in self.reader.assignment()}
+
     async def poll(self) -> None:
         for records in (await self.reader.getmany(timeout_ms=50)).values():
             self.read |= {(record.partition, record.offset) for record in records}

@@ -9,7 +9,7 @@ from tests.compatibility.python_drivers.common import (
     Feature,
     main,
 )
-from tests.compatibility.python_drivers.kpython import admin, groups, producing, reading
+from tests.compatibility.python_drivers.kpython import admin, assignors, groups, producing, reading
 
 FEATURES: dict[str, Feature] = {
     "acks-0": partial(producing.acks, setting=0),
@@ -29,6 +29,8 @@ FEATURES: dict[str, Feature] = {
     "read-committed": producing.read_committed,
     "group-classic": groups.group,
     "cooperative": groups.cooperative,
+    "assignor-sticky": assignors.sticky,
+    "assignor-custom": assignors.custom,
     "static-member": groups.static_member,
     "rebalance-listener": groups.rebalance_listener,
     "regex": reading.regex,

@@ -25,7 +25,8 @@ from tests.compatibility.python_drivers.kpython.clients import consumer, polled
 class Member(ConsumerRebalanceListener):  # type: ignore[misc]
     def __init__(self, scene: Scene, **settings: Any) -> None:
         self.read: set[tuple[int, int]] = set()
-        self.assigned = self.revoked = self.owned = 0
+        self.assigned = self.revoked = 0
+        self.partitions: set[int] = set()
         self.problem: Exception | None = None
         self._is_closing = False
         self._reader = consumer(scene, **settings)
@@ -43,7 +44,9 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
         try:
             while not self._is_closing:
                 self.read |= {(record.partition, record.offset) for record in polled(self._reader, 50)}
-                self.owned = len(self._reader.assignment())
+                self.partitions = {each.partition for each in self._reader.assignment()}
+            for each in self._reader.assignment():
+                self._reader.position(each)  # without one there is nothing to commit
             self._reader.commit()  # so that the group is still there to be looked at
         except Exception as error:
             self.problem = error
@@ -62,7 +65,7 @@ def settle(what: str, members: list[Member], owned: list[int], records: int = 0)
                 raise member.problem
         time.sleep(0.02)  # between two looks
         seen = set().union(*(member.read for member in members))
-        return [member.owned for member in members] == owned and len(seen) >= records
+        return [len(member.partitions) for member in members] == owned and len(seen) >= records
 
     wait_until(what, settled)
 
