@@ -11,6 +11,7 @@ from confluent_kafka import Consumer
 
 from tests.broker_engine.broker_process import BrokerProcess
 from tests.broker_engine.cluster.cluster_process import wait_for
+from tests.compatibility import drivers
 from tests.compatibility.observer import Observer
 
 PARTITIONS, RECORDS = 6, 100
@@ -71,6 +72,15 @@ def test_every_record_comes_once_to_each_of_two_groups_of_three(bootstrap: str, 
             member.close()
     wanted = Counter({(partition, offset): 1 for partition in range(PARTITIONS) for offset in range(RECORDS)})
     assert {name: total(members) == wanted for name, members in groups.items()} == {"one": True, "two": True}
+
+
+@pytest.mark.kafka_peer
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_by_the_java_client_too(bootstrap: str, protocol: str) -> None:
+    feature = f"two-groups-{protocol}"
+    Observer(bootstrap).create({f"java-{feature}": PARTITIONS})
+    answer = drivers.play("java-4.3.1", bootstrap, "java", [feature])[feature]
+    assert answer["ok"], answer["why"]
 
 
 def total(members: list[Member]) -> Counter[tuple[int, int]]:

@@ -26,6 +26,7 @@ public final class Driver {
         Reading.into(features);
         Groups.into(features);
         Assignors.into(features);
+        TwoGroups.into(features);
         Resets.into(features);
         Describing.into(features);
         Version.into(features);
