@@ -21,6 +21,7 @@ from broker_engine.groups.roster import Roster
 from broker_engine.groups.settings import GroupSettings
 from broker_engine.groups.states import NEXT_STATES, GroupState
 from broker_engine.groups.timeline import EventKind, Timeline
+from broker_engine.groups.topic_news import NO_NEWS, TopicNews
 
 _AWAY_WAIT_MS_MIN = 1_000
 _IN_A_GENERATION = (GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
@@ -291,8 +292,8 @@ class ClassicGroup:
         self.state = GroupState.DEAD
         return [effect for member in self.members.values() for effect in release(member, code)]
 
-    def note(self, kind: EventKind, member: Member, now_ms: int) -> None:
-        self.timeline.note(kind, now_ms, self.generation, member.id, member.client_id)
+    def note(self, kind: EventKind, member: Member, now_ms: int, news: TopicNews = NO_NEWS) -> None:
+        self.timeline.note(kind, now_ms, self.generation, member.id, member.client_id, news=news)
 
     def _move_to(self, state: GroupState) -> None:
         assert state in NEXT_STATES[self.state], f"{self.state.name} -> {state.name}"

@@ -9,10 +9,12 @@ from collections.abc import Callable
 
 from broker_engine.errors import ErrorCode
 from broker_engine.groups.classic import ClassicGroup
+from broker_engine.groups.consumer_protocol import PROTOCOL_TYPE, read_subscription
 from broker_engine.groups.effects import Effect, JoinAnswer, Reply, Return, Store, refuse_join, release
 from broker_engine.groups.member import JoinAsk, Member, Waiter, new_member
 from broker_engine.groups.states import GroupState
 from broker_engine.groups.timeline import EventKind
+from broker_engine.groups.topic_news import NO_NEWS, TopicNews, subscription_news
 
 NewMemberId = Callable[[JoinAsk], str]
 
@@ -65,13 +67,34 @@ def _rejoin(group: ClassicGroup, member: Member, ask: JoinAsk, waiter: Waiter, n
     is_content = group.state is GroupState.STABLE and is_same and member.id != group.leader
     earlier, member.joining = member.joining, None
     effects: list[Effect] = [] if earlier is None else [refuse_join(earlier, ErrorCode.UNKNOWN_MEMBER_ID, member.id)]
+    news = _news(group, member, ask)
     group.roster.take_over(member, ask)
     if is_retry or is_content:
         return [*effects, Reply(waiter, group.joined(member))]
-    if not is_same or group.state is GroupState.STABLE:
-        group.note(EventKind.REJOINED if is_same else EventKind.SUBSCRIPTION_CHANGED, member, now_ms)
+    if news is not None:
+        group.note(EventKind.SUBSCRIPTION_CHANGED, member, now_ms, news)
+    elif group.state is not GroupState.PREPARING_REBALANCE:
+        group.note(EventKind.REJOINED, member, now_ms)
     member.joining = waiter
     return [*effects, *group.rebalance(now_ms)]
+
+
+def _news(group: ClassicGroup, member: Member, ask: JoinAsk) -> TopicNews | None:
+    """Which topics it asks for that it did not ask for before. Other bytes may say the same: a member that gave
+    partitions up tells so in them. What cannot be read is taken for a change, of nobody knows what.
+    """
+    if member.protocols == ask.protocols:
+        return None
+    before, after = (_topics(group, each) for each in (member.protocols, ask.protocols))
+    if before is None or after is None:
+        return NO_NEWS
+    return None if before == after else subscription_news(before, after)
+
+
+def _topics(group: ClassicGroup, protocols: tuple[tuple[str, bytes], ...]) -> frozenset[str] | None:
+    """A consumer subscribes to the same topics whichever protocol is chosen."""
+    told = read_subscription(protocols[0][1]) if group.protocol_type == PROTOCOL_TYPE else None
+    return None if told is None else frozenset(told.topics)
 
 
 # --- static members
@@ -85,9 +108,12 @@ def _replace_static(
     before, was_leader = dataclasses.replace(member), member.id == group.leader
     group.roster.rename(member, new_id)
     member.seen_ms = now_ms
+    news = _news(group, member, ask)
     group.roster.take_over(member, ask)
     member.joining, member.has_synced = waiter, True  # what its old self was to ask for, it is given
     group.note(EventKind.RETURNED, member, now_ms)
+    if news is not None and news is not NO_NEWS:
+        group.note(EventKind.SUBSCRIPTION_CHANGED, member, now_ms, news)
     if group.state is not GroupState.STABLE or group.roster.elect_protocol() != group.protocol:
         return [*effects, *group.rebalance(now_ms)]
     back = Return(member, before, waiter, was_leader, ask.can_skip_assignment)

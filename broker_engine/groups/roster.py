@@ -156,8 +156,9 @@ class Roster:
         if self.protocol_type != PROTOCOL_TYPE or protocol is None:
             return None
         topics: set[str] = set()
-        for member in self.members.values():
-            found = read_subscription(member.metadata_of(protocol))
+        # Most members of a group say the same.
+        for said in {member.metadata_of(protocol) for member in self.members.values()}:
+            found = read_subscription(said)
             if found is None:
                 return None
             topics.update(found.topics)

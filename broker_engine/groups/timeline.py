@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from broker_engine.groups.topic_news import NO_NEWS, TopicNews, TopicWatch
+
 EVENTS_KEPT = 50
 
 Owners = Mapping[Any, str]
@@ -22,7 +24,8 @@ class EventKind(StrEnum):
     RETURNED = "returned"
     """A static member under its old name."""
     REJOINED = "rejoined"
-    """A member asked for a new assignment without new topics: a leader that saw partitions change does so."""
+    """A member asked for a new assignment without new topics: one that gave partitions up does so, and a leader that
+    saw partitions change."""
     LEFT = "left"
     TIMED_OUT = "timed_out"
     SUBSCRIPTION_CHANGED = "subscription_changed"
@@ -47,6 +50,8 @@ class RebalanceEvent:
     duration_ms: int | None = None
     partitions_moved: int | None = None
     """None where it cannot be told: a client may assign in bytes of its own."""
+    news: TopicNews = NO_NEWS
+    """Of which topics it is."""
 
     def wall_ms(self, *, now_ms: int, now_wall_ms: int) -> int:
         return now_wall_ms - (now_ms - self.at_ms)
@@ -55,12 +60,24 @@ class RebalanceEvent:
 class Timeline:
     def __init__(self) -> None:
         self.events: deque[RebalanceEvent] = deque(maxlen=EVENTS_KEPT)
+        self.watch = TopicWatch()
         self._began_ms: int | None = None
         self._owners_before: Owners | None = None
 
-    def note(self, kind: EventKind, at_ms: int, generation: int, member_id: str = "", client_id: str = "") -> None:
+    def note(
+        self,
+        kind: EventKind,
+        at_ms: int,
+        generation: int,
+        member_id: str = "",
+        client_id: str = "",
+        *,
+        news: TopicNews = NO_NEWS,
+    ) -> None:
         self.events.append(
-            RebalanceEvent(at_ms=at_ms, kind=kind, generation=generation, member_id=member_id, client_id=client_id)
+            RebalanceEvent(
+                at_ms=at_ms, kind=kind, generation=generation, member_id=member_id, client_id=client_id, news=news
+            )
         )
 
     @property

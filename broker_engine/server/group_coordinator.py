@@ -58,7 +58,7 @@ class GroupCoordinator:
             too_large=ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
             is_committed_first=True,
         )
-        self._classic = ClassicGroups(broker.clock, self._shards, self._tasks, self._arm)
+        self._classic = ClassicGroups(broker, self._shards, self._tasks, self._arm)
         self._consumer = ConsumerGroups(broker, self._shards, self._classic, self._settings, self._arm)
         self._removals = GroupRemovals(broker, self._shards, self._arm)
 
@@ -143,6 +143,7 @@ class GroupCoordinator:
     def on_loaded(self, loaded: Loaded[GroupShard], record_count: int) -> None:
         groups = loaded.shard.groups
         loaded.shard.begin_here(self._now_ms())
+        self._classic.on_loaded(loaded)
         self._take_settings(loaded)  # they may have changed while it was read
         if record_count:
             log.info("%s-%d: %d groups from %d records", CONSUMER_OFFSETS, loaded.index, len(groups), record_count)

@@ -6,6 +6,7 @@ acknowledged. If they cannot be written the draft is forgotten, and nothing has 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from broker_engine.groups.consumer.assignors import ASSIGNORS, MemberSpec, TopicSpec
@@ -30,6 +31,7 @@ from broker_engine.groups.consumer.regex import Matched, match_all
 from broker_engine.groups.consumer.topics import Topics, metadata_hash
 from broker_engine.groups.states import GroupState
 from broker_engine.groups.timeline import EventKind
+from broker_engine.groups.topic_news import NO_NEWS, TopicNews, subscription_news
 
 
 class Now(NamedTuple):
@@ -53,10 +55,15 @@ class Change:
         self.records.append(record)
         self.group.replay(record, self.now.ms)
 
-    def note(self, kind: EventKind, member: ConsumerMember | None = None) -> None:
-        client_id = "" if member is None else member.subscription.client_id
-        member_id = "" if member is None else member.id
-        self.group.timeline.note(kind, self.now.ms, self.group.epoch, member_id, client_id)
+    def note(self, kind: EventKind, member: ConsumerMember, news: TopicNews = NO_NEWS) -> None:
+        client_id = member.subscription.client_id
+        self.group.timeline.note(kind, self.now.ms, self.group.epoch, member.id, client_id, news=news)
+
+    def note_wish(self, member: ConsumerMember, before: Subscription) -> None:
+        """It asks for other topics than before."""
+        names, names_before = member.subscription.topic_names, before.topic_names
+        news = subscription_news(*({self.topics.short(name) for name in each} for each in (names_before, names)))
+        self.note(EventKind.SUBSCRIPTION_CHANGED, member, news)
 
     # --- members
 
@@ -97,6 +104,7 @@ class Change:
         self.bump_epoch()
         if not self.group.members:
             self.group.timeline.settle(self.now.ms, self.group.epoch, {})
+            self.group.timeline.watch.seen = None
 
     # --- what the group wants
 
@@ -107,14 +115,29 @@ class Change:
             return
         due = group.patterns_due(self.topics.version)
         has_new_topics = self._resolve_regexes()
-        is_other = self._hash() != group.metadata_hash
-        if is_other and not is_changed:
-            self.note(EventKind.PARTITIONS_CHANGED)
+        specs = self._topic_specs()
+        is_other = metadata_hash(specs.values()) != group.metadata_hash
+        self._note_topics(specs.values(), is_other=is_other, is_changed=is_changed)
         if is_changed or has_new_topics or is_other:
             self._begin_rebalance()
             self.bump_epoch()
         is_all_seen = self._matched is None or due <= self._matched.keys()
         group.topics_seen = self.topics.version if is_all_seen else None
+
+    def _note_topics(self, specs: Iterable[TopicSpec], *, is_other: bool, is_changed: bool) -> None:
+        timeline = self.group.timeline
+        before, now = timeline.watch.seen, {self.topics.short(topic.name): topic for topic in specs}
+        known = (before or {}).keys()
+        # Without a new subscription a name came by a regular expression, or went: then its topic was made, or deleted.
+        names = known & now.keys() if is_changed else now.keys() | {each for each in known if self._is_gone(each)}
+        found = timeline.watch.look(now, names)
+        if before is None and is_other and not is_changed:
+            found = [NO_NEWS]  # the log says that something changed before this coordinator looked
+        for news in found:
+            timeline.note(EventKind.PARTITIONS_CHANGED, self.now.ms, self.group.epoch, news=news)
+
+    def _is_gone(self, short_name: str) -> bool:
+        return self.topics.find(self.topics.physical(short_name)) is None
 
     def bump_epoch(self) -> None:
         self.emit(GROUP_EPOCH, "", GroupEpoch(self.group.epoch + 1, self._hash()))

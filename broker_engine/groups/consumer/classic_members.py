@@ -45,14 +45,16 @@ def join(change: Change, ask: JoinAsk, new_id: str) -> JoinAnswer:
     if not ask.member_id and ask.instance_id is None and ask.needs_known_id:
         return JoinAnswer(ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
     _identify(change, ask, member_id)
-    is_new = member_id not in group.members
+    known = group.members.get(member_id)
     is_changed = change.put_subscription(member_id, _subscription(ask, said, change.topics))
     joined = group.members[member_id]
     joined.seen_ms = change.now.ms
     # Where it was called to join it has done so; now it has as long again to ask for its part.
     joined.deadline_ms = change.now.ms + ask.rebalance_timeout_ms
-    if is_new or is_changed:
-        change.note(EventKind.JOINED if is_new else EventKind.SUBSCRIPTION_CHANGED, joined)
+    if known is None:
+        change.note(EventKind.JOINED, joined)
+    elif is_changed:
+        change.note_wish(joined, known.subscription)
     change.refresh(is_changed=is_changed)
     change.assign_if_due()
     change.reconcile(member_id, as_partitions(by_topic(said.owned_partitions), change.topics))

@@ -91,9 +91,10 @@ def heartbeat(change: Change, ask: HeartbeatAsk) -> HeartbeatAnswer:
     before = plain(member.standing.assigned)
     is_changed = change.put_subscription(ask.member_id, _subscribed(member.subscription, ask))
     group.members[ask.member_id].seen_ms = change.now.ms
-    if is_new or is_changed:
-        kind = EventKind.JOINED if is_new else EventKind.SUBSCRIPTION_CHANGED
-        change.note(kind, group.members[ask.member_id])
+    if is_new:
+        change.note(EventKind.JOINED, group.members[ask.member_id])
+    elif is_changed:
+        change.note_wish(group.members[ask.member_id], member.subscription)
     change.refresh(is_changed=is_changed)
     change.assign_if_due()
     change.reconcile(ask.member_id, ask.owned)

@@ -27,7 +27,14 @@ class Bench:
         self._next_id = 0
 
     def join(
-        self, who: str, member_id: str = "", *, instance: str | None = None, protocols: str = "range", **more: Any
+        self,
+        who: str,
+        member_id: str = "",
+        *,
+        instance: str | None = None,
+        protocols: str = "range",
+        metadata: bytes = b"",
+        **more: Any,
     ) -> JoinAnswer | None:
         ask = JoinAsk(
             **{
@@ -38,7 +45,7 @@ class Bench:
                 "session_timeout_ms": SESSION_MS,
                 "rebalance_timeout_ms": REBALANCE_MS,
                 "protocol_type": "consumer",
-                "protocols": tuple((name, f"{who} by {name}".encode()) for name in protocols.split()),
+                "protocols": tuple((name, metadata or f"{who} by {name}".encode()) for name in protocols.split()),
                 "needs_known_id": False,
                 **more,
             }
