@@ -101,6 +101,11 @@ def show_event(event: EventTold) -> dict[str, Any]:
         "generation": event.generation,
         "duration_ms": event.duration_ms,
         "moved_count": event.moved_count,
+        "topics": list(event.topics),
+        "dropped_topics": list(event.dropped_topics),
+        "unnamed_count": event.unnamed_count,
+        "partitions_before": event.partitions_before,
+        "partitions_after": event.partitions_after,
     }
 
 

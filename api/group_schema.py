@@ -97,6 +97,16 @@ class RebalanceOut(serializers.Serializer):
     generation = serializers.IntegerField()
     duration_ms = serializers.IntegerField(allow_null=True, help_text="Of a rebalance that ended: how long it took")
     moved_count = serializers.IntegerField(allow_null=True, help_text="Partitions that changed hands")
+    topics = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="The topic whose partitions changed, or those that a member subscribes to from now on; a few",
+    )
+    dropped_topics = serializers.ListField(
+        child=serializers.CharField(), help_text="Those that it subscribes to no more; a few"
+    )
+    unnamed_count = serializers.IntegerField(help_text="How many more topics it is about")
+    partitions_before = serializers.IntegerField(allow_null=True, help_text="Of the topic; 0: there was none")
+    partitions_after = serializers.IntegerField(allow_null=True)
 
 
 class LagPointOut(serializers.Serializer):

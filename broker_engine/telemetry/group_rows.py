@@ -144,9 +144,18 @@ def _event(event: RebalanceEvent, wall_offset_ms: int) -> RebalanceRow:
         member=event.member_id,
         client_id=event.client_id,
         generation=event.generation,
-        duration_ms=UNKNOWN if event.duration_ms is None else event.duration_ms,
-        moved_count=UNKNOWN if event.partitions_moved is None else event.partitions_moved,
+        duration_ms=_number(event.duration_ms),
+        moved_count=_number(event.partitions_moved),
+        topics=list(event.news.topics),
+        dropped_topics=list(event.news.dropped_topics),
+        unnamed_count=event.news.unnamed_count,
+        partitions_before=_number(event.news.partitions_before),
+        partitions_after=_number(event.news.partitions_after),
     )
+
+
+def _number(value: int | None) -> int:
+    return UNKNOWN if value is None else value
 
 
 def offset_row(

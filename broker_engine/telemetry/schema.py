@@ -170,6 +170,15 @@ class RebalanceRow:
     """How long the rebalance took; -1 where this line is not its end."""
     moved_count: int
     """Partitions that changed hands; -1 where it is not known."""
+    topics: list[str] = field(default_factory=list)
+    """The topic whose partitions changed, or those that a member asks for from now on; a few."""
+    dropped_topics: list[str] = field(default_factory=list)
+    """Those that it asks for no more; a few."""
+    unnamed_count: int = 0
+    """How many more topics it is about."""
+    partitions_before: int = -1
+    partitions_after: int = -1
+    """Of the topic; 0 where there is none, -1 where this line is about something else."""
 
 
 @dataclass(frozen=True, slots=True)

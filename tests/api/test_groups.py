@@ -113,6 +113,21 @@ def test_the_timeline_is_told_in_order(developer: Rest, stream: Stream) -> None:
     ]
 
 
+def test_the_timeline_names_topics_where_the_broker_does(developer: Rest, stream: Stream) -> None:
+    row = {"member": "", "client_id": "", "generation": 1, "duration_ms": -1, "moved_count": -1}
+    of_older_broker = {**row, "at_ms": 1000, "kind": "partitions_changed"}
+    grown = {**of_older_broker, "at_ms": 2000, "topics": ["orders"], "partitions_before": 2, "partitions_after": 4}
+    other = {**row, "at_ms": 3000, "kind": "subscription_changed", "topics": ["a"], "dropped_topics": ["b"]}
+    stream.group(events=[of_older_broker, grown, {**other, "unnamed_count": 7}])
+    names = ("topics", "dropped_topics", "unnamed_count", "partitions_before", "partitions_after")
+    told = developer.get("/groups/readers").json()["events"]
+    assert [tuple(event[name] for name in names) for event in told] == [
+        ([], [], 0, None, None),
+        (["orders"], [], 0, 2, 4),
+        (["a"], ["b"], 7, None, None),
+    ]
+
+
 def test_a_topic_names_its_readers(developer: Rest, stream: Stream) -> None:
     developer.post("/topics", {"name": "orders", "partitions": 1})
     stream.group()

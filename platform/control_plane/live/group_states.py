@@ -34,6 +34,11 @@ class EventTold:
     generation: int
     duration_ms: int | None
     moved_count: int | None
+    topics: tuple[str, ...] = ()
+    dropped_topics: tuple[str, ...] = ()
+    unnamed_count: int = 0
+    partitions_before: int | None = None
+    partitions_after: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +118,20 @@ def _member(row: Row) -> MemberTold:
 
 
 def _event(row: Row) -> EventTold:
+    """A broker that has not been updated yet names no topics."""
     return EventTold(
-        int(row["at_ms"]),
-        str(row["kind"]),
-        str(row["member"]),
-        str(row["client_id"]),
-        int(row["generation"]),
-        _known(int(row["duration_ms"])),
-        _known(int(row["moved_count"])),
+        at_ms=int(row["at_ms"]),
+        kind=str(row["kind"]),
+        member=str(row["member"]),
+        client_id=str(row["client_id"]),
+        generation=int(row["generation"]),
+        duration_ms=_known(int(row["duration_ms"])),
+        moved_count=_known(int(row["moved_count"])),
+        topics=tuple(str(topic) for topic in row.get("topics", ())),
+        dropped_topics=tuple(str(topic) for topic in row.get("dropped_topics", ())),
+        unnamed_count=int(row.get("unnamed_count", 0)),
+        partitions_before=_known(int(row.get("partitions_before", -1))),
+        partitions_after=_known(int(row.get("partitions_after", -1))),
     )
 
 

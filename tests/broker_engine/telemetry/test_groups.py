@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 from uuid import uuid4
@@ -12,6 +13,8 @@ from broker_engine.groups.joining import join
 from broker_engine.groups.member import JoinAsk, SyncAsk
 from broker_engine.groups.settings import GroupSettings
 from broker_engine.groups.shard import GroupShard, NewOffset
+from broker_engine.groups.timeline import EventKind
+from broker_engine.groups.topic_news import TopicNews
 from broker_engine.names import Name
 from broker_engine.server.shards import Loaded
 from broker_engine.telemetry import groups
@@ -125,6 +128,30 @@ def test_a_settled_group_tells_who_owns_what_and_how_it_came_to_it() -> None:
     [member] = row.members
     assert (member.client_id, member.host, member.partitions) == ("app", "/10.0.0.1", {"orders": [0, 2]})
     assert [event.kind for event in row.events] == ["joined", "rebalanced"]
+
+
+def test_an_event_says_of_which_topics_it_is_and_an_older_brokers_row_is_read_all_the_same() -> None:
+    coordinator = Coordinator()
+    join_and_sync(coordinator)
+    timeline = coordinator.shard.classic_or_new("demo/g", 0).timeline
+    grown = TopicNews(topics=("orders",), partitions_before=2, partitions_after=4)
+    timeline.note(EventKind.PARTITIONS_CHANGED, 5, 1, news=grown)
+    [(key, row)] = coordinator.tick().items()
+    assert isinstance(row, GroupRow)
+    assert (row.events[-1].topics, row.events[-1].partitions_before, row.events[-1].partitions_after) == (
+        ["orders"],
+        2,
+        4,
+    )
+    assert (row.events[0].topics, row.events[0].partitions_before) == ([], -1)
+    assert decode_row(key.kind, encode_row(row)) == row
+    fields = json.loads(encode_row(row))
+    for event in fields["events"]:
+        for name in ("topics", "dropped_topics", "unnamed_count", "partitions_before", "partitions_after"):
+            del event[name]
+    older = decode_row(key.kind, json.dumps(fields).encode())
+    assert isinstance(older, GroupRow)
+    assert older.events[-1].topics == []
 
 
 def test_bytes_that_are_no_assignment_name_no_partitions() -> None:
