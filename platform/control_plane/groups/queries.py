@@ -20,6 +20,7 @@ from control_plane.live.snapshot import Snapshot
 from control_plane.live.states import PartitionState
 
 READER_ROWS_MAX = 500
+EMPTY = "There is nothing in it to read."
 
 
 class Doubt(StrEnum):
@@ -208,7 +209,7 @@ class _Join:
         told, state = self.page.offsets.get(place), self.states.get(place)
         samples = self.page.samples.get(place, ())
         lag = _lag(told, state)
-        lag_s = None if told is None or lag is None else lag_seconds(told, lag, self.now_ms)
+        lag_s = None if lag is None else lag_seconds(told, lag, self.now_ms)
         position, doubt = position_of(place, owner, self.readers.get(place), self.claims)
         return PartitionTruth(
             topic=place[0],
@@ -229,23 +230,27 @@ class _Join:
         self, told: OffsetTold | None, lag: int | None, lag_s: float | None, samples: tuple[Sample, ...]
     ) -> Verdict:
         if told is None:
-            return Verdict(Status.UNKNOWN, "Nothing was committed yet.")
+            is_empty = lag == 0
+            return Verdict(Status.OK, EMPTY) if is_empty else Verdict(Status.UNKNOWN, "Nothing was committed yet.")
         if lag is None:
             return Verdict(Status.UNKNOWN, "Where the log ends is not known now.")
         return judge(Now(self.now_ms, told.commit_ms, lag, lag_s), samples)
 
 
 def _lag(told: OffsetTold | None, state: PartitionState | None) -> int | None:
-    if told is None or state is None or state.high_watermark < 0:
+    if state is None or state.high_watermark < 0:
         return None
+    if told is None:
+        # Of a partition that is new, say, because its topic grew.
+        return 0 if state.high_watermark <= state.log_start_offset else None
     return max(0, state.high_watermark - told.offset)
 
 
-def lag_seconds(told: OffsetTold, lag: int, now_ms: int) -> float | None:
+def lag_seconds(told: OffsetTold | None, lag: int, now_ms: int) -> float | None:
     """The age of the first record that is not read: by its own timestamp, which the coordinator read in the log."""
     if lag == 0:
         return 0.0
-    if told.unread_ms < 0:
+    if told is None or told.unread_ms < 0:
         return None
     return max(0.0, (now_ms - told.unread_ms) / 1000)
 

@@ -73,6 +73,16 @@ def test_an_owned_partition_without_a_commit_is_shown(stream: Stream) -> None:
     assert (row.committed, row.lag, row.verdict.words) == (None, None, "Nothing was committed yet.")
 
 
+def test_an_empty_partition_without_a_commit_is_no_trouble(stream: Stream) -> None:
+    stream.partition(partition=1, high_watermark=0, last_stable_offset=0)
+    stream.group(members=[member("m-1", 0, 1)])
+    stream.offset(100)
+    found = truth(stream)
+    empty = found.partitions[1]
+    assert (empty.committed, empty.lag, empty.lag_s, empty.verdict.status) == (None, 0, 0.0, "ok")
+    assert (found.status, found.words) == ("ok", "Everything is read.")
+
+
 def test_lag_in_seconds_is_the_age_of_the_first_unread_record(stream: Stream) -> None:
     stream.group()
     stream.offset(40, unread_ms=NOW_MS - 90_000)
