@@ -1,5 +1,5 @@
 // Two groups over the mock cluster's first topic: one keeps up, one falls behind, so that the pages have something to draw.
-import type { Group, GroupPage, GroupPartition, GroupStatus } from "../src/api/types.ts";
+import type { Group, GroupPage, GroupPartition, GroupStatus, RebalanceEvent } from "../src/api/types.ts";
 import type { MockCluster } from "./mock-cluster.ts";
 import type { Answer } from "./mock-routes.ts";
 
@@ -45,28 +45,31 @@ function page(cluster: MockCluster, name: string, status: GroupStatus, share: nu
     members: [{ ...member, partitions: [{ topic, partitions: partitions.map((row) => row.partition) }] }],
     partitions,
     events: [
-      {
-        at_ms: STARTED_MS - 63_000,
-        kind: "joined",
-        member: member.id,
-        client_id: member.client_id,
-        generation: 0,
-        duration_ms: null,
-        moved_count: null,
-      },
-      {
-        at_ms: STARTED_MS - 60_000,
-        kind: "rebalanced",
-        member: null,
-        client_id: null,
-        generation: 1,
-        duration_ms: 3_000,
-        moved_count: 0,
-      },
+      event(-63_000, "joined", { member: member.id, client_id: member.client_id, generation: 0 }),
+      event(-60_000, "rebalanced", { duration_ms: 3_000, moved_count: 0 }),
+      event(-31_000, "rejoined", { member: member.id, client_id: member.client_id }),
+      event(-31_000, "partitions_changed", { topics: [topic], partitions_before: 2, partitions_after: count }),
+      event(-30_000, "rebalanced", { duration_ms: 1_000, moved_count: 1, generation: 2 }),
     ],
     lag_history: points.map((records, index) => ({ at_ms: Date.now() - (60 - index) * 5_000, records, seconds: null })),
   };
 }
+
+const event = (sinceMs: number, kind: string, changes: Partial<RebalanceEvent>): RebalanceEvent => ({
+  at_ms: STARTED_MS + sinceMs,
+  kind,
+  member: null,
+  client_id: null,
+  generation: 1,
+  duration_ms: null,
+  moved_count: null,
+  topics: [],
+  dropped_topics: [],
+  unnamed_count: 0,
+  partitions_before: null,
+  partitions_after: null,
+  ...changes,
+});
 
 function partition(topic: string, index: number, owner: string, status: GroupStatus, share: number): GroupPartition {
   const end = 4_000 + 100 * index;
@@ -86,7 +89,7 @@ function partition(topic: string, index: number, owner: string, status: GroupSta
     repeat_count: String(Math.round((end - committed) / 2)),
     log_start_offset: "0",
     high_watermark: String(end),
-    last_stable_offset: String(end),
+    last_stable_offset: String(status !== "ok" && index === 1 ? end - 600 : end),
     lag: String(end - committed),
     lag_seconds: status === "ok" ? 2 : 190,
     trend: "steady",

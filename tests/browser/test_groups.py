@@ -4,13 +4,15 @@ that is read before it is done.
 
 from __future__ import annotations
 
+import queue
 import re
 import threading
 import time
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenPage, sign_in
@@ -25,30 +27,35 @@ TOPIC, GROUP = "groups.orders", "order-readers"
 class Reader(threading.Thread):
     """A member that reads on and on, and commits only what it is told to."""
 
-    def __init__(self, stack: Stack, name: str) -> None:
+    def __init__(self, stack: Stack, name: str, topic: str = TOPIC, group: str = GROUP) -> None:
         super().__init__(daemon=True)
+        self._topic = topic
         self._consumer = Consumer(
             {
                 "bootstrap.servers": stack.demo_bootstrap,
-                "group.id": GROUP,
+                "group.id": group,
                 "client.id": name,
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "session.timeout.ms": 6000,
+                "topic.metadata.refresh.interval.ms": 1000,
             }
         )
-        self._consumer.subscribe([TOPIC])
+        self._consumer.subscribe([topic])
         self._is_over = threading.Event()
+        self._to_commit: queue.SimpleQueue[list[TopicPartition]] = queue.SimpleQueue()
         self.start()
 
     def run(self) -> None:
         while not self._is_over.is_set():
             self._consumer.poll(0.1)
+            if not self._to_commit.empty():  # by this thread alone: another one's commit waits for ever beside a poll
+                self._consumer.commit(offsets=self._to_commit.get(), asynchronous=False)
         self._consumer.close()
 
     def commit(self, offsets: dict[int, int]) -> None:
-        wanted = [TopicPartition(TOPIC, partition, offset) for partition, offset in offsets.items()]
-        self._consumer.commit(offsets=wanted, asynchronous=False)
+        wanted = [TopicPartition(self._topic, partition, offset) for partition, offset in offsets.items()]
+        self._to_commit.put(wanted)
 
     def stop(self) -> None:
         self._is_over.set()
@@ -118,6 +125,43 @@ def reset(page: Page, to: str, shift: str = "") -> None:
     dialog.get_by_label(f"Type {GROUP} to confirm").fill(GROUP)
     button.click()
     expect(dialog).to_have_count(0)
+
+
+def test_commits_an_open_transaction_and_a_topic_that_grew_are_seen(
+    page: Page, stack: Stack, readers: list[Reader]
+) -> None:
+    topic = "groups.grown"
+    create_topic(page, topic, partitions=1)
+    send_records(stack.demo_bootstrap, topic, [b"order"] * 40)
+    readers.append(Reader(stack, "reader", topic, "growers"))
+    page.goto("/groups/growers")
+    row = page.locator(f"[data-place='{topic}-0']")
+
+    expect(row).to_contain_text("reader", timeout=TELEMETRY_WITHIN_MS)
+    readers[0].commit({0: 10})
+    expect(row).to_contain_text("no commits lately", timeout=TELEMETRY_WITHIN_MS)
+    readers[0].commit({0: 20})
+    expect(row).to_contain_text(re.compile(r"\d commits?/min"), timeout=TELEMETRY_WITHIN_MS)
+    expect(page.locator("[data-fact='Commit rate']")).to_contain_text(re.compile(r"\d commits?/min"))
+
+    producer = Producer({"bootstrap.servers": stack.demo_bootstrap, "transactional.id": "slow"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topic, b"not yet")
+    producer.flush(30)
+    expect(row).to_contain_text("an open transaction holds 1 record back", timeout=TELEMETRY_WITHIN_MS)
+    producer.abort_transaction(30)
+    expect(row).not_to_contain_text("open transaction", timeout=TELEMETRY_WITHIN_MS)
+
+    grow(stack, topic, 3)
+    changed = page.locator("[data-event=partitions_changed]")
+    expect(changed).to_contain_text(f"{topic} grew from 1 to 3 partitions", timeout=TELEMETRY_WITHIN_MS)
+    expect(page.locator("[data-member]")).to_contain_text(re.compile(f"{topic} 0.2"), timeout=TELEMETRY_WITHIN_MS)
+
+
+def grow(stack: Stack, topic: str, partition_count: int) -> None:
+    admin = AdminClient({"bootstrap.servers": stack.demo_bootstrap})
+    admin.create_partitions([NewPartitions(topic, partition_count)])[topic].result(30)
 
 
 def test_a_group_with_members_is_not_reset(page: Page, stack: Stack, readers: list[Reader]) -> None:

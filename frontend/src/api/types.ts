@@ -278,6 +278,7 @@ export interface GroupPartition {
   committed: Int64Text | null;
   commit_ms: number | null;
   metadata: string | null;
+  /** Per second, over the last minutes. */
   commit_rate: number | null;
   position: Int64Text | null;
   position_doubt: PositionDoubt | null;
@@ -300,6 +301,12 @@ export interface RebalanceEvent {
   generation: number;
   duration_ms: number | null;
   moved_count: number | null;
+  /** The one whose partitions changed, or those that a member subscribes to from now on; a few. */
+  topics: string[];
+  dropped_topics: string[];
+  unnamed_count: number;
+  partitions_before: number | null;
+  partitions_after: number | null;
 }
 
 export interface LagPoint {

@@ -17,6 +17,7 @@ import { colorsOf } from "./member-colors";
 import { RailsCard } from "./rails-card";
 import { ResetDialog } from "./reset-dialog";
 import { TimelineCard } from "./timeline-card";
+import { commitRateText, groupCommitRate } from "./words";
 
 export function GroupPage({ name }: { name: string }) {
   const isPushed = useWatchGroup(name);
@@ -42,7 +43,7 @@ function GroupContent({ group, isPushed }: { group: Page; isPushed: boolean }) {
       <RailsCard group={group} colors={colors} isPushed={isPushed} />
       <div className="group-columns">
         <MembersCard group={group} colors={colors} />
-        <TimelineCard events={group.events} />
+        <TimelineCard events={group.events} protocol={group.protocol} />
       </div>
       {open === "reset" && <ResetDialog group={group} onClose={close} />}
       {open === "delete" && <DeleteGroupDialog group={group} onClose={close} />}
@@ -125,7 +126,13 @@ function Facts({ group }: { group: Page }) {
           <small className="muted"> __consumer_offsets-{group.offsets_partition}</small>
         )}
       </Fact>
-      <Fact label="Last commit">{group.last_commit_ms === null ? "never" : <Ago at={group.last_commit_ms} />}</Fact>
+      <Fact label="Commit rate" title="Of all partitions, over the last five minutes">
+        {commitRateText(groupCommitRate(group.partitions)) ?? "–"}
+        <small className="muted">
+          {" "}
+          last {group.last_commit_ms === null ? "never" : <Ago at={group.last_commit_ms} />}
+        </small>
+      </Fact>
     </dl>
   );
 }

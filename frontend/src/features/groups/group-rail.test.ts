@@ -1,30 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { GroupPartition } from "../../api/types";
 import { groupRailOf } from "./group-rail";
-
-const row = (changes: Partial<GroupPartition>): GroupPartition => ({
-  topic: "orders",
-  partition: 0,
-  status: "ok",
-  words: "",
-  owner: null,
-  committed: null,
-  commit_ms: null,
-  metadata: null,
-  commit_rate: null,
-  position: null,
-  position_doubt: null,
-  repeat_count: null,
-  log_start_offset: "0",
-  high_watermark: "100",
-  last_stable_offset: "100",
-  lag: null,
-  lag_seconds: null,
-  trend: "steady",
-  eta_seconds: null,
-  lag_points: [],
-  ...changes,
-});
+import { partitionRow as row } from "./partition-row";
 
 describe("a group's rail", () => {
   it("puts the offsets where they are in the log", () => {
@@ -34,6 +10,12 @@ describe("a group's rail", () => {
 
   it("ends at the high watermark where all is read", () => {
     expect(groupRailOf(row({ committed: "100" }))).toMatchObject({ committed: 1, breakAt: null });
+  });
+
+  it("marks where an open transaction holds readers back, and nothing where none does", () => {
+    expect(groupRailOf(row({ committed: "40", last_stable_offset: "80" })).stable).toBe(0.8);
+    expect(groupRailOf(row({ committed: "40", last_stable_offset: "100" })).stable).toBeNull();
+    expect(groupRailOf(row({ committed: "40" })).stable).toBeNull();
   });
 
   it("magnifies a lag that would vanish beside a long log", () => {

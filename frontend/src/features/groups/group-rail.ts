@@ -9,6 +9,8 @@ export interface GroupRail {
   /** 0 to 1; null = not known. */
   committed: number | null;
   position: number | null;
+  /** The last stable offset, where an open transaction holds read_committed readers back; null = nowhere. */
+  stable: number | null;
   /** Where the magnified end begins; null = one scale all along. */
   breakAt: number | null;
   /** Nothing in the log, or nothing known of it. */
@@ -24,23 +26,24 @@ export function groupRailOf(row: GroupPartition): GroupRail {
   const start = row.log_start_offset === null ? null : toBig(row.log_start_offset);
   const end = row.high_watermark === null ? null : toBig(row.high_watermark);
   if (start === null || end === null || end <= start) {
-    return { committed: null, position: null, breakAt: null, isEmpty: true, isBelowStart: false };
+    return { committed: null, position: null, stable: null, breakAt: null, isEmpty: true, isBelowStart: false };
   }
   const committed = row.committed === null ? null : toBig(row.committed);
   const position = row.position === null ? null : toBig(row.position);
-  const { at, breakAt } = scaleOf(start, lowestOf(committed, position, end), end);
+  const stable = row.last_stable_offset === null ? end : toBig(row.last_stable_offset);
+  const { at, breakAt } = scaleOf(start, lowestOf(committed, position, stable, end), end);
   return {
     committed: committed === null ? null : at(committed),
     position: position === null ? null : at(position),
+    stable: stable < end ? at(stable) : null,
     breakAt,
     isEmpty: false,
     isBelowStart: committed !== null && committed < start,
   };
 }
 
-function lowestOf(committed: bigint | null, position: bigint | null, end: bigint): bigint {
-  const known = [committed, position].filter((offset) => offset !== null);
-  return known.reduce((low, offset) => (offset < low ? offset : low), end);
+function lowestOf(...offsets: [...(bigint | null)[], bigint]): bigint {
+  return offsets.filter((offset) => offset !== null).reduce((low, offset) => (offset < low ? offset : low));
 }
 
 function scaleOf(

@@ -2,13 +2,13 @@
 import { formatCount } from "../../api/int64";
 import type { GroupMember, GroupPage, GroupPartition } from "../../api/types";
 import { GroupStatusChip } from "../../components/group-status";
-import { lagText, messageHref, secondsText } from "../../components/lag";
+import { lagText, messageHref, recordsText, secondsText } from "../../components/lag";
 import { Link } from "../../components/router";
 import { Sparkline } from "../../components/sparkline";
 import { Ago } from "../../components/time";
 import { groupRailOf } from "./group-rail";
 import type { MemberColors } from "./member-colors";
-import { describeRail, DOUBTS, memberName, repeatText } from "./words";
+import { commitRateText, describeRail, DOUBTS, heldBackCount, memberName, repeatText } from "./words";
 
 interface RailsProps {
   group: GroupPage;
@@ -36,6 +36,11 @@ export function RailsCard({ group, colors, isPushed }: RailsProps) {
         <span>
           <i className="legend-position" /> position
         </span>
+        {group.partitions.some((row) => heldBackCount(row) > 0n) && (
+          <span>
+            <i className="legend-held" /> in an open transaction
+          </span>
+        )}
         <span className="rail-legend-end">{isPushed ? "Live, once a second" : "Refreshed every 2 s"}</span>
       </div>
       {topics.length === 0 && <p className="muted rails-empty">It has no offsets, and nobody owns a partition.</p>}
@@ -130,6 +135,7 @@ function Rail({ row }: { row: GroupPartition }) {
     <div className="grail" role="img" aria-label={text} title={text}>
       <span className="grail-sent" style={{ width: percent(sentTo) }} />
       <span className="grail-read" style={{ width: percent(rail.committed ?? 0) }} />
+      {rail.stable !== null && <span className="grail-held" style={{ left: percent(rail.stable) }} />}
       {rail.breakAt !== null && <span className="rail-break" style={{ left: percent(rail.breakAt) }} />}
       {rail.committed !== null && <span className="grail-committed" style={{ left: percent(rail.committed) }} />}
       {rail.position !== null && <span className="grail-position" style={{ left: percent(rail.position) }} />}
@@ -138,6 +144,7 @@ function Rail({ row }: { row: GroupPartition }) {
 }
 
 function Numbers({ row }: { row: GroupPartition }) {
+  const rate = commitRateText(row.commit_rate);
   return (
     <span className="rail-numbers muted">
       <span title="Log start: nothing older is kept">
@@ -154,10 +161,11 @@ function Numbers({ row }: { row: GroupPartition }) {
             </Link>
             {row.commit_ms !== null && (
               <>
-                {" "}
+                {" · "}
                 <Ago at={row.commit_ms} />
               </>
             )}
+            {rate && <span title="Over the last five minutes"> · {rate}</span>}
             {row.metadata && <em title="The commit's metadata"> “{row.metadata}”</em>}
           </>
         )}
@@ -168,6 +176,21 @@ function Numbers({ row }: { row: GroupPartition }) {
       <span title={`High watermark. Last stable offset ${row.last_stable_offset ?? "unknown"}`}>
         HW {row.high_watermark === null ? "–" : formatCount(row.high_watermark)}
       </span>
+      <HeldBack row={row} />
+    </span>
+  );
+}
+
+function HeldBack({ row }: { row: GroupPartition }) {
+  const count = heldBackCount(row);
+  if (count === 0n || row.last_stable_offset === null) return null;
+  return (
+    <span
+      className="rail-held"
+      title="The last stable offset: read_committed readers get nothing from here on until the transaction ends"
+    >
+      LSO {formatCount(row.last_stable_offset)}: an open transaction holds {recordsText(count)} back from read_committed
+      readers
     </span>
   );
 }

@@ -3,12 +3,19 @@ import { useEffect, useState } from "react";
 import type { RebalanceEvent } from "../../api/types";
 import { Ago, clockTime } from "../../components/time";
 import { type TimelineMark, timelineOf } from "./timeline";
-import { eventText, toneOfEvent } from "./words";
+import { eventText, type EventTone, toneOfEvent } from "./words";
 
 const LISTED = 8;
 const REDRAW_MS = 5_000;
+const LEGEND: readonly [EventTone, string][] = [
+  ["in", "joined"],
+  ["out", "left"],
+  ["bad", "timed out"],
+  ["note", "changed"],
+  ["done", "rebalance"],
+];
 
-export function TimelineCard({ events }: { events: RebalanceEvent[] }) {
+export function TimelineCard({ events, protocol }: { events: RebalanceEvent[]; protocol: string }) {
   const nowMs = useNow();
   const picture = timelineOf(events, nowMs);
   return (
@@ -16,8 +23,11 @@ export function TimelineCard({ events }: { events: RebalanceEvent[] }) {
       <div className="card-head">
         <h2>Rebalances</h2>
         <span className="timeline-legend muted">
-          <i className="event-in" /> joined <i className="event-out" /> left <i className="event-bad" /> timed out{" "}
-          <i className="event-done" /> rebalance
+          {LEGEND.map(([tone, word]) => (
+            <span key={tone}>
+              <i className={`event-${tone}`} /> {word}
+            </span>
+          ))}
         </span>
       </div>
       {picture === null ? (
@@ -47,7 +57,7 @@ export function TimelineCard({ events }: { events: RebalanceEvent[] }) {
                   <i className={`event-${toneOfEvent(event.kind)}`} aria-hidden="true" />
                   <span>{eventText(event)}</span>
                   <span className="muted">
-                    generation {event.generation} · <Ago at={event.at_ms} />
+                    {protocol === "consumer" ? "epoch" : "generation"} {event.generation} · <Ago at={event.at_ms} />
                   </span>
                 </li>
               ))}

@@ -10,6 +10,11 @@ const event = (at_ms: number, changes: Partial<RebalanceEvent> = {}): RebalanceE
   generation: 1,
   duration_ms: null,
   moved_count: null,
+  topics: [],
+  dropped_topics: [],
+  unnamed_count: 0,
+  partitions_before: null,
+  partitions_after: null,
   ...changes,
 });
 

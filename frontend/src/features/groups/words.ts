@@ -14,7 +14,7 @@ const EVENT_VERBS: Record<string, string> = {
   returned: "came back under its name",
   left: "left",
   timed_out: "was silent for too long",
-  subscription_changed: "changed what it subscribes to",
+  rejoined: "asked for a new assignment",
 };
 
 export type EventTone = "in" | "out" | "bad" | "done" | "note";
@@ -42,8 +42,10 @@ export function eventText(event: RebalanceEvent): string {
   switch (event.kind) {
     case "rebalanced":
       return rebalanceText(event);
+    case "subscription_changed":
+      return `${who} ${subscriptionText(event)}`;
     case "partitions_changed":
-      return "a topic that it reads was made, deleted or grew";
+      return partitionsText(event);
     case "coordinator_moved":
       return "another broker coordinates it now";
     case "converted":
@@ -52,6 +54,33 @@ export function eventText(event: RebalanceEvent): string {
       return event.kind.replaceAll("_", " ");
   }
 }
+
+function subscriptionText({ topics, dropped_topics, unnamed_count }: RebalanceEvent): string {
+  const more = unnamed_count === 0 ? "" : ` (${topicCount(unnamed_count)} more)`;
+  const added = topics.length === 0 ? "" : ` to ${topics.join(", ")}`;
+  const dropped = dropped_topics.length === 0 ? "" : ` no longer to ${dropped_topics.join(", ")}`;
+  if (!added && !dropped) return `changed what it subscribes to${more}`;
+  return `subscribes${[added, dropped].filter(Boolean).join(", and")}${more}`;
+}
+
+function partitionsText(event: RebalanceEvent): string {
+  const topic = event.topics[0];
+  if (topic === undefined) {
+    return event.unnamed_count === 0
+      ? "a topic that it reads was made, deleted or grew"
+      : `${topicCount(event.unnamed_count)} more that it reads changed`;
+  }
+  const before = event.partitions_before ?? 0;
+  const after = event.partitions_after ?? 0;
+  if (after === 0) return `${topic} was deleted`;
+  if (before === 0) return `${topic} was made, with ${partitionCount(after)}`;
+  if (before === after) return `${topic} was deleted and made again`;
+  return `${topic} ${after > before ? "grew" : "went"} from ${before} to ${partitionCount(after)}`;
+}
+
+const topicCount = (count: number): string => `${count} ${count === 1 ? "topic" : "topics"}`;
+
+const partitionCount = (count: number): string => `${count} ${count === 1 ? "partition" : "partitions"}`;
 
 function rebalanceText(event: RebalanceEvent): string {
   const took =
@@ -79,6 +108,7 @@ export function describeRail(row: GroupPartition): string {
     known("committed", row.committed),
     known("position", row.position) + doubt,
     known("high watermark", row.high_watermark),
+    ...(heldBackCount(row) === 0n ? [] : [known("last stable offset", row.last_stable_offset)]),
     row.lag === null ? "lag unknown" : `${recordsText(row.lag)} not read`,
   ].join(", ");
 }
@@ -87,6 +117,30 @@ export function describeRail(row: GroupPartition): string {
 export function repeatText(row: GroupPartition): string | null {
   if (row.repeat_count === null || row.repeat_count === "0") return null;
   return `${recordsText(row.repeat_count)} sent and not committed: a crash would repeat them`;
+}
+
+/** "12 commits/min"; null = one look is not enough to tell. */
+export function commitRateText(perSecond: number | null): string | null {
+  if (perSecond === null) return null;
+  if (perSecond === 0) return "no commits lately";
+  const perMinute = perSecond * 60;
+  if (perMinute < 0.95) return "less than 1 commit/min";
+  if (perSecond >= 10) return `${formatCount(Math.round(perSecond))} commits/s`;
+  const count = Math.round(perMinute);
+  return `${formatCount(count)} ${count === 1 ? "commit" : "commits"}/min`;
+}
+
+/** Of all partitions; null where none is known. */
+export function groupCommitRate(rows: readonly GroupPartition[]): number | null {
+  const rates = rows.map((row) => row.commit_rate).filter((rate) => rate !== null);
+  return rates.length === 0 ? null : rates.reduce((sum, rate) => sum + rate, 0);
+}
+
+/** Records between the last stable offset and the high watermark: read_committed readers do not get them yet. */
+export function heldBackCount(row: GroupPartition): bigint {
+  if (row.last_stable_offset === null || row.high_watermark === null) return 0n;
+  const count = BigInt(row.high_watermark) - BigInt(row.last_stable_offset);
+  return count > 0n ? count : 0n;
 }
 
 export const memberName = (member: GroupMember): string => member.instance_id ?? (member.client_id || member.id);
