@@ -191,6 +191,11 @@ def _transactional_batches(
 
 async def _verify_and_append(request: ProduceRequest, call: Call, verification: _Verification) -> ProduceAnswer:
     """What is appended then waits for its acknowledgement as ever: the next request may begin."""
+
+    def take_guards() -> None:
+        if (anew := _begin_verification(request, call)) is not None:
+            verification.guards.update(anew.guards)
+
     codes = await ask_coordinator(
         call.broker,
         physical(from_wire(request.transactional_id or "", call.tenant)),
@@ -198,6 +203,7 @@ async def _verify_and_append(request: ProduceRequest, call: Call, verification: 
         verification.header.producer_epoch,
         list(verification.guards),
         is_adding=call.version >= _FIRST_VERSION_THAT_ADDS,
+        take_guards=take_guards,
     )
     for place, code in codes.items():
         refusal = refusal_of(

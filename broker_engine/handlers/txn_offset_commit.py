@@ -81,9 +81,16 @@ async def _verify(
     guard = begin_verification(loaded, producer, is_adding=is_adding)
     if guard is None:
         return None
+
+    def take_guard() -> None:
+        nonlocal guard
+        guard = begin_verification(loaded, producer, is_adding=is_adding)
+
     place = (CONSUMER_OFFSETS, loaded.index)
     transactional_id = physical(from_wire(request.transactional_id, call.tenant))
-    codes = await ask_coordinator(call.broker, transactional_id, *producer, [place], is_adding=is_adding)
+    codes = await ask_coordinator(
+        call.broker, transactional_id, *producer, [place], is_adding=is_adding, take_guards=take_guard
+    )
     is_abortable_known = call.version >= _FIRST_VERSION_WITH_ABORTABLE
     refusal = refusal_of(
         codes[place],

@@ -7,7 +7,7 @@ is added now. What the coordinator says is told in codes that the asking client 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from broker_engine.errors import BrokerError, ErrorCode
@@ -41,8 +41,13 @@ async def ask_coordinator(
     places: Sequence[TopicPartition],
     *,
     is_adding: bool,
+    take_guards: Callable[[], None],
 ) -> dict[TopicPartition, ErrorCode]:
-    """The coordinator's codes as they are, one for each place; `transactional_id` is a physical text."""
+    """The coordinator's codes as they are, one for each place; `transactional_id` is a physical text.
+
+    `take_guards` is called before the question is put again: the end of the transaction before, which it waits for,
+    takes guards away that were handed out before it.
+    """
     for _ in range(_RETRIES_MAX):
         codes = await broker.transactions.verify(
             transactional_id, producer_id, producer_epoch, places, is_adding=is_adding
@@ -50,6 +55,7 @@ async def ask_coordinator(
         if not is_adding or ErrorCode.CONCURRENT_TRANSACTIONS not in codes.values():
             break
         await asyncio.sleep(_RETRY_PAUSE_S)
+        take_guards()
     # What it says nothing of is not allowed.
     return {place: codes.get(place, ErrorCode.UNKNOWN_SERVER_ERROR) for place in places}
 

@@ -1,51 +1,49 @@
-"""What a transaction's coordinator says about a batch, in the words of who asks."""
+"""Asking a transaction's coordinator about a first batch, while it is still busy with the transaction before."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-import pytest
+from types import SimpleNamespace
+from typing import Any, cast
 
 from broker_engine.errors import ErrorCode
-from broker_engine.handlers.verification import ask_coordinator, refusal_of
-from broker_engine.server.markers import TopicPartition
+from broker_engine.handlers.verification import ask_coordinator
+from broker_engine.partition.verification import Verifications
+from broker_engine.records.batch import parse_header
+from broker_engine.records.builder import NewRecord, build_batch
 
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        ErrorCode.BROKER_NOT_AVAILABLE,
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NETWORK_EXCEPTION,
-        ErrorCode.NOT_COORDINATOR,
-    ],
-    ids=lambda code: code.name,
+PLACE = ("orders", 0)
+FIRST = parse_header(
+    build_batch([NewRecord(0, None, b"v")], producer_id=9, producer_epoch=4, base_sequence=0, is_transactional=True)
 )
-@pytest.mark.parametrize(
-    "try_again",
-    [ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS],
-    ids=["Produce", "TxnOffsetCommit"],
-)
-def test_a_coordinator_on_its_way_down_or_up_fails_no_producer(code: ErrorCode, try_again: ErrorCode) -> None:
-    refusal = refusal_of(code, is_abortable_known=True, try_again=try_again)
-    assert refusal is not None
-    assert refusal.code is try_again
 
 
-class Forgetful:
-    """A broker that leaves out what it was asked for last."""
+class BusyCoordinator:
+    """The marker of the transaction before comes to the partition after it was asked for the first time."""
 
-    @property
-    def transactions(self) -> Forgetful:
-        return self
+    def __init__(self, verifications: Verifications) -> None:
+        self._verifications = verifications
+        self._asked_count = 0
 
-    async def verify(self, _: str, *ask: Any, is_adding: bool) -> Mapping[TopicPartition, ErrorCode]:
-        return dict.fromkeys(ask[-1][:-1], ErrorCode.NONE)
+    async def verify(self, *_: object, is_adding: bool) -> dict[tuple[str, int], ErrorCode]:
+        self._asked_count += 1
+        if self._asked_count > 1:
+            return {PLACE: ErrorCode.NONE}
+        self._verifications.forget(FIRST.producer_id)
+        return {PLACE: ErrorCode.CONCURRENT_TRANSACTIONS}
 
 
-async def test_what_the_coordinator_says_nothing_of_is_not_allowed() -> None:
-    first, last = ("orders", 0), ("__consumer_offsets", 3)
-    codes = await ask_coordinator(Forgetful(), "id", 1, 0, [first, last], is_adding=True)  # type: ignore[arg-type]
-    assert codes == {first: ErrorCode.NONE, last: ErrorCode.UNKNOWN_SERVER_ERROR}
+async def test_a_batch_that_waited_for_the_marker_before_it_is_let_in() -> None:
+    verifications = Verifications()
+    guards = [verifications.begin(FIRST, is_adding=True)]
+    broker = cast(Any, SimpleNamespace(transactions=BusyCoordinator(verifications)))
+    codes = await ask_coordinator(
+        broker,
+        "payer",
+        FIRST.producer_id,
+        FIRST.producer_epoch,
+        [PLACE],
+        is_adding=True,
+        take_guards=lambda: guards.append(verifications.begin(FIRST, is_adding=True)),
+    )
+    assert codes == {PLACE: ErrorCode.NONE}
+    verifications.check(FIRST, guards[-1])
