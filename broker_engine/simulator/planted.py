@@ -213,7 +213,7 @@ PLANTED: tuple[Planted, ...] = (
             (Patch(ReplicaCore, "check_leader_epoch", _check_no_epoch),
              Patch(replica_fetch, "diverging_epoch", lambda local, last_fetched_epoch, fetch_offset: None))),
     Planted("no-epoch-start", "a follower joins the ISR before it has the epoch's start",
-            (Patch(PartitionCore, "_has_caught_up", _has_high_watermark),), first_seed=40),  # 48 from seed 0 on
+            (Patch(PartitionCore, "_has_caught_up", _has_high_watermark),), profile=asked_for_ends),
     Planted("hw-by-isr", "the high watermark goes by the ISR, not by the maximal one (KIP-497)",
             (Patch(PartitionCore, "maximal_isr", property(lambda self: self.isr)),
              Patch(PartitionCore, "_is_about_to_join", lambda self, replica, follower: False))),
