@@ -36,6 +36,7 @@ GROUP_SIZE = 100
 CLASSIC_INTERVAL_S = 3.0
 SESSION_MS = 45_000
 READY_TIMEOUT_S = 300.0
+RETRY_S = 0.1
 FILES = 16_384
 JOIN_VERSION, SYNC_VERSION, HEARTBEAT_VERSION, CONSUMER_VERSION = 5, 3, 3, 0
 RETRIABLE = {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
@@ -138,6 +139,7 @@ class ClassicMember(Member):
         self.is_steady = False
         answer = await self._ask_to_join()
         while answer.error_code in (ErrorCode.MEMBER_ID_REQUIRED, *RETRIABLE):
+            await asyncio.sleep(RETRY_S if answer.error_code in RETRIABLE else 0)
             self._id = answer.member_id
             answer = await self._ask_to_join()
         assert answer.error_code == 0, f"JoinGroup answered {answer.error_code}"
@@ -178,6 +180,9 @@ class ConsumerMember(Member):
             subscribed_topic_names=[self.topic], topic_partitions=[],
         )  # fmt: skip
         answer = await self.call(request, CONSUMER_VERSION)
+        while answer.error_code in RETRIABLE:
+            await asyncio.sleep(RETRY_S)
+            answer = await self.call(request, CONSUMER_VERSION)
         assert answer.error_code == 0, f"ConsumerGroupHeartbeat answered {answer.error_code}"
         self._id, self.join_count = answer.member_id, self.join_count + 1
         await self._take(answer)
