@@ -15,6 +15,8 @@ from typing import Any
 
 PATIENCE_S = 40.0
 FEATURES_AT_ONCE = 4
+COMPRESSIBLE = "value" * 50
+"""Clients leave a batch as it is that does not get smaller, and on a busy machine one may have a single record."""
 
 
 @dataclass(frozen=True, slots=True)

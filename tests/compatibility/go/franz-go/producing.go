@@ -55,15 +55,17 @@ func sendCallback(scene Scene) (map[string]any, error) {
 
 func codec(codec kgo.CompressionCodec) Feature {
 	return func(scene Scene) (map[string]any, error) {
+		// A batch that does not get smaller is left as it is, and on a busy machine one may have a single record.
+		sent := Values(strings.Repeat("value", 50), 50)
 		writer := client(scene, kgo.ProducerBatchCompression(codec), kgo.ProducerLinger(50*time.Millisecond))
 		defer writer.Close()
-		for _, value := range Values("value", 50) {
+		for _, value := range sent {
 			writer.Produce(everything, record(scene.Topic, 0, value), nil)
 		}
 		Must(writer.Flush(everything))
 		reader := assigned(scene, 1)
 		defer reader.Close()
-		ExpectEqual(values(read(reader, 50)), Values("value", 50), "what was read")
+		ExpectEqual(values(read(reader, 50)), sent, "what was read")
 		return nil, nil
 	}
 }

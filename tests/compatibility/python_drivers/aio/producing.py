@@ -7,6 +7,7 @@ from aiokafka.errors import KafkaError
 
 from tests.compatibility.python_drivers.aio.clients import assigned, consumer, producer, read, send, values
 from tests.compatibility.python_drivers.common import (
+    COMPRESSIBLE,
     HEADERS,
     Said,
     Scene,
@@ -42,9 +43,9 @@ async def send_callback(scene: Scene) -> Said:
 
 async def codec(scene: Scene, name: str | None) -> Said:
     async with producer(scene, compression_type=name, linger_ms=50) as writer:
-        await send(writer, scene.topic, "value", 50)
+        await send(writer, scene.topic, COMPRESSIBLE, 50)
     async with assigned(scene) as reader:
-        expect_equal(values(await read(reader, 50)), [f"value-{i}" for i in range(50)], "what was read")
+        expect_equal(values(await read(reader, 50)), [f"{COMPRESSIBLE}-{i}" for i in range(50)], "what was read")
     return None
 
 

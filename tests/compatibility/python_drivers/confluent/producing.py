@@ -8,6 +8,7 @@ from confluent_kafka import (
 )
 
 from tests.compatibility.python_drivers.common import (
+    COMPRESSIBLE,
     HEADERS,
     PATIENCE_S,
     Said,
@@ -49,9 +50,9 @@ def send_callback(scene: Scene) -> Said:
 
 
 def codec(scene: Scene, name: str) -> Said:
-    send(producer(scene, compression_type=name, linger_ms=50), scene.topic, "value", 50)
+    send(producer(scene, compression_type=name, linger_ms=50), scene.topic, COMPRESSIBLE, 50)
     reader = assigned(scene)
-    expect_equal(values(read(reader, 50)), [f"value-{i}" for i in range(50)], "what was read")
+    expect_equal(values(read(reader, 50)), [f"{COMPRESSIBLE}-{i}" for i in range(50)], "what was read")
     reader.close()
     return None
 

@@ -10,6 +10,7 @@ from kafka import (
 from kafka.errors import KafkaError
 
 from tests.compatibility.python_drivers.common import (
+    COMPRESSIBLE,
     HEADERS,
     PATIENCE_S,
     Said,
@@ -47,10 +48,10 @@ def send_callback(scene: Scene) -> Said:
 
 def codec(scene: Scene, name: str | None) -> Said:
     writer = producer(scene, compression_type=name, linger_ms=50)
-    send(writer, scene.topic, "value", 50)
+    send(writer, scene.topic, COMPRESSIBLE, 50)
     writer.close()
     reader = assigned(scene)
-    expect_equal(values(read(reader, 50)), [f"value-{i}" for i in range(50)], "what was read")
+    expect_equal(values(read(reader, 50)), [f"{COMPRESSIBLE}-{i}" for i in range(50)], "what was read")
     reader.close()
     return None
 
