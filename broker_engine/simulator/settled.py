@@ -51,6 +51,9 @@ class Settling:
 
     def is_stable(self) -> str | None:
         """Rule 37: whoever began a transaction is gone, so nothing is open any more."""
+        missing = self.is_formed()  # a kill that was to come with a certain call may come late
+        if missing is not None:
+            return missing
         for node in self._cluster.brokers:
             for local in node.broker.partitions.all() if node.broker is not None else ():
                 if local.is_leader and local.core.last_stable_offset < local.core.high_watermark:
