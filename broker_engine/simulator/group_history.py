@@ -40,7 +40,8 @@ class GroupHistory:
     now_s: Callable[[], float]
     _owners: dict[tuple[str, int, TopicPartition], str] = field(default_factory=dict)
     _newest: dict[str, int] = field(default_factory=dict)
-    _holders: dict[tuple[str, TopicPartition], str] = field(default_factory=dict)
+    _holders: dict[tuple[str, TopicPartition], tuple[int, str]] = field(default_factory=dict)
+    """With the epoch in which each got it."""
     _calls: list[OpenCall] = field(default_factory=list)
 
     def assigned(self, identity: GroupIdentity, partitions: Iterable[TopicPartition]) -> None:
@@ -55,7 +56,10 @@ class GroupHistory:
     def taken(self, identity: GroupIdentity, partitions: Iterable[TopicPartition]) -> None:
         """In a group of KIP-848, where each member has an epoch of its own: who has these from now on."""
         for target in partitions:
-            self._holders[identity.group_id, target] = identity.member_id
+            place = identity.group_id, target
+            epoch, _ = self._holders.get(place, (-1, ""))
+            if identity.generation >= epoch:  # else the answer came late, to one that had lost its place meanwhile
+                self._holders[place] = identity.generation, identity.member_id
 
     def commit(self, process: str, identity: GroupIdentity, offsets: Mapping[TopicPartition, int]) -> OpenCall:
         fenced_by = self._fenced_by(identity, offsets)
@@ -69,7 +73,7 @@ class GroupHistory:
         if 0 <= identity.generation < newest:
             return f"in generation {identity.generation} of {group!r}, not {newest}"
         for target in targets:
-            holder = self._holders.get((group, target), identity.member_id)
+            _, holder = self._holders.get((group, target), (-1, identity.member_id))
             if holder != identity.member_id:
                 return f"in epoch {identity.generation} of {group!r} for {target}, which {holder} has"
         return ""

@@ -110,3 +110,11 @@ def test_a_commit_for_what_another_member_has_by_now_is_seen(told: Told) -> None
     told.taken("b", 6, T0)
     told.commit("a", 5, 1)
     assert told.broken() == ["31 a fenced member cannot commit"]
+
+
+def test_an_answer_that_comes_late_takes_nothing_from_the_next_owner(told: Told) -> None:
+    """To a member that was given up meanwhile. Seen as seed 1104044."""
+    told.taken("b", 10, T0)
+    told.taken("a", 6, T0)
+    told.commit("b", 10, 3)
+    assert told.broken() == []
