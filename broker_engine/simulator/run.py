@@ -138,6 +138,7 @@ class Run:
         self.clients.is_stopping = True
         if await self._all_done(tasks) and self.report.is_ok:
             await self._wait(self.settling.is_stable, STABLE_WITHIN_S, "37 transactions are left open")
+            await self._wait(self.settling.is_mended, SETTLE_WITHIN_S, "rot is not mended")
             await self._finish()
 
     async def _chaos(self) -> None:

@@ -37,7 +37,7 @@ class Settling:
             broker = newest.brokers.get(node.id)
             if broker is None or broker.is_fenced:
                 return f"{node.name} is fenced"
-            if node.broker is not None and (rotten := self._rotten(node.broker)) is not None:
+            if node.broker is not None and (rotten := self._rotten(node.broker, newest)) is not None:
                 return f"{node.name} has not mended {rotten}"
             if node.broker is not None and node.broker.disk_floor.is_low:
                 return f"{node.name} has not noticed yet that there is room on its disk"
@@ -61,17 +61,31 @@ class Settling:
                     return f"{local.name}-{local.index} on {node.name} is stable to {ends[0]} of {ends[1]}"
         return None
 
-    def _rotten(self, broker: Broker) -> str | None:
+    def is_mended(self) -> str | None:
+        """At the end: the scrubber may have come to it after everything else was well."""
+        missing = self.is_formed()
+        if missing is not None:
+            return missing
+        images = [node.broker.image for node in self._cluster.nodes.values() if node.broker is not None]
+        newest = max(images, key=_offset)
+        for node in self._cluster.brokers:
+            if node.broker is not None and (rotten := self._rotten(node.broker, newest)) is not None:
+                return f"{node.name} has not mended {rotten}"
+        return None
+
+    def _rotten(self, broker: Broker, newest: MetadataImage) -> str | None:
         """F13: what others have is put in its place."""
         for local in broker.partitions.all():
-            if local.log.holes and self._has_sound_copy(broker, local):
+            topic = newest.topics.get(local.topic_id)
+            in_sync = topic.partitions[local.index].isr if topic is not None else ()
+            if local.log.holes and self._has_sound_copy(broker, local, in_sync):
                 return f"{local.name}-{local.index}: {local.log.holes}"
         return None
 
-    def _has_sound_copy(self, broker: Broker, local: LocalPartition) -> bool:
+    def _has_sound_copy(self, broker: Broker, local: LocalPartition, in_sync: Sequence[int]) -> bool:
         for node in self._cluster.brokers:
             other = node.broker and node.broker.partitions.find(local.topic_id, local.index)
-            if other and node.broker is not broker and not other.log.holes and node.id in local.core.isr:
+            if other and node.broker is not broker and not other.log.holes and node.id in in_sync:
                 return True
         return False
 
