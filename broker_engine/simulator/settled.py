@@ -29,18 +29,18 @@ class Settling:
         missing = self.is_formed()
         if missing is not None:
             return missing
-        images = [node.broker.image for node in self._cluster.nodes.values() if node.broker is not None]
-        newest = max(images, key=lambda image: image.next_offset)
+        images = self._images()
+        newest = max(images, key=_offset)
         if any(image.next_offset != newest.next_offset for image in images):
             return f"nodes are at different offsets of the metadata: {[image.next_offset for image in images]}"
         for node in self._cluster.brokers:
             broker = newest.brokers.get(node.id)
             if broker is None or broker.is_fenced:
                 return f"{node.name} is fenced"
-            if node.broker is not None and (rotten := self._rotten(node.broker, newest)) is not None:
-                return f"{node.name} has not mended {rotten}"
             if node.broker is not None and node.broker.disk_floor.is_low:
                 return f"{node.name} has not noticed yet that there is room on its disk"
+        if (rotten := self._rotten(newest)) is not None:
+            return rotten
         for topic in newest.topics.values():
             for index, state in topic.partitions.items():
                 if state.leader < 0 and self._may_be_gone(topic, state):
@@ -64,22 +64,19 @@ class Settling:
     def is_mended(self) -> str | None:
         """At the end: the scrubber may have come to it after everything else was well."""
         missing = self.is_formed()
-        if missing is not None:
-            return missing
-        images = [node.broker.image for node in self._cluster.nodes.values() if node.broker is not None]
-        newest = max(images, key=_offset)
-        for node in self._cluster.brokers:
-            if node.broker is not None and (rotten := self._rotten(node.broker, newest)) is not None:
-                return f"{node.name} has not mended {rotten}"
-        return None
+        return missing if missing is not None else self._rotten(max(self._images(), key=_offset))
 
-    def _rotten(self, broker: Broker, newest: MetadataImage) -> str | None:
+    def _images(self) -> list[MetadataImage]:
+        return [node.broker.image for node in self._cluster.nodes.values() if node.broker is not None]
+
+    def _rotten(self, newest: MetadataImage) -> str | None:
         """F13: what others have is put in its place."""
-        for local in broker.partitions.all():
-            topic = newest.topics.get(local.topic_id)
-            in_sync = topic.partitions[local.index].isr if topic is not None else ()
-            if local.log.holes and self._has_sound_copy(broker, local, in_sync):
-                return f"{local.name}-{local.index}: {local.log.holes}"
+        for node in self._cluster.brokers:
+            for local in node.broker.partitions.all() if node.broker is not None else ():
+                topic = newest.topics.get(local.topic_id)
+                in_sync = topic.partitions[local.index].isr if topic is not None else ()
+                if node.broker is not None and local.log.holes and self._has_sound_copy(node.broker, local, in_sync):
+                    return f"{node.name} has not mended {local.name}-{local.index}: {local.log.holes}"
         return None
 
     def _has_sound_copy(self, broker: Broker, local: LocalPartition, in_sync: Sequence[int]) -> bool:
@@ -104,16 +101,12 @@ class Settling:
 
     def leader_epochs(self) -> dict[tuple[str, int], int]:
         """As the newest image has them."""
-        images = [node.broker.image for node in self._cluster.nodes.values() if node.broker]
-        newest = max(images, key=_offset)
-        topics = newest.topics.values()
+        topics = max(self._images(), key=_offset).topics.values()
         return {(topic.name.name, index): p.leader_epoch for topic in topics for index, p in topic.partitions.items()}
 
     def lost_partitions(self) -> list[TopicPartition]:
         """Nobody who has all of it may lead: an operator has to choose."""
-        newest = max(
-            (node.broker.image for node in self._cluster.nodes.values() if node.broker), key=_offset, default=None
-        )
+        newest = max(self._images(), key=_offset, default=None)
         found = []
         for topic in newest.topics.values() if newest is not None else ():
             for index, state in topic.partitions.items():
