@@ -70,6 +70,7 @@ class FollowerCore(ReplicaCore):
         self.high_watermark = max(log_start_offset, min(self.high_watermark, log_end_offset))
         self.producers = producers
         self.producers.on_high_watermark(self.high_watermark)
+        self._stable_at_flush = self._durable_stable_offset = log_start_offset  # it may rest on markers that were cut
 
 
 __all__ = ["FollowerCore", "PartitionSettings"]

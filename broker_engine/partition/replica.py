@@ -93,6 +93,21 @@ class ReplicaCore:
         self.producers = producers
         self.producers.on_high_watermark(self.high_watermark)
         self.refusals = Refusals() if refusals is None else refusals
+        self._stable_at_flush = self._durable_stable_offset = log_start_offset
+
+    @property
+    def cleanable_offset(self) -> int:
+        """Below it every transaction has ended, and its end is on disk: by a marker that a crash can take away again
+        no compaction may tell which value of a key is the last.
+        """
+        stable_offset = self.last_stable_offset
+        if self.durable_end_offset == self.log_end_offset:
+            return stable_offset
+        return min(stable_offset, self._durable_stable_offset)
+
+    def on_flush_begun(self) -> None:
+        """Of all that is in the log now."""
+        self._stable_at_flush = self.last_stable_offset
 
     @property
     def last_stable_offset(self) -> int:
@@ -157,6 +172,7 @@ class ReplicaCore:
     def _note_flushed(self, durable_end_offset: int) -> None:
         assert durable_end_offset <= self.log_end_offset, "only written records can be durable"
         self.durable_end_offset = max(self.durable_end_offset, durable_end_offset)
+        self._durable_stable_offset = self._stable_at_flush
 
     def _take_over(self, settings: PartitionSettings) -> None:
         self.settings = settings

@@ -81,10 +81,19 @@ class Compactor:
             local.log.clean_end_offset = saved_offset
         # Only what is on disk: a merged copy that outlives its unsynced sources would look like damage after a crash.
         return local.log.compaction_job(
-            limit_offset=min(local.core.last_stable_offset, local.log.durable_end_offset),
+            limit_offset=self._limit(local),
             last_batches=local.core.producers.last_batches,
             now_ms=self._clock.now_ms(),
         )
+
+    def _limit(self, local: LocalPartition) -> int:
+        """Where markers that are not on disk hold sealed segments back, they will be next time."""
+        durable_offset = local.log.durable_end_offset
+        limit = min(local.core.cleanable_offset, durable_offset)
+        is_held_back = limit < min(local.core.last_stable_offset, durable_offset, local.log.segment_bases[-1])
+        if is_held_back and local.log.config.is_compacting:
+            local.request_flush()
+        return limit
 
     async def _carry_out(self, local: LocalPartition, job: CompactionJob) -> None:
         self.run_count += 1

@@ -334,7 +334,10 @@ class LocalPartition:
             self._flush_rules.apply(self.core.log_end_offset - self.core.durable_end_offset)
 
     def flush_job(self) -> FlushJob | None:
-        return self.log.flush_job() if self.busy is None else None
+        job = self.log.flush_job() if self.busy is None else None
+        if job is not None:
+            self.core.on_flush_begun()
+        return job
 
     @property
     def recovery_point(self) -> int:

@@ -13,6 +13,7 @@ from uuid import UUID
 from broker_engine.clock import Clock
 from broker_engine.log.config import LogConfig
 from broker_engine.log.file_seam import Files
+from broker_engine.log.flush import FlushJob
 from broker_engine.log.partition_log import PartitionLog
 from broker_engine.log.txn_index import AbortedTransaction
 from broker_engine.names import Name
@@ -179,10 +180,19 @@ class Workload:
     # --- promises
 
     def flush(self) -> None:
-        job = self.log.flush_job()
+        job, stable_offset = self.log.flush_job(), self._stable_offset()
         if job is not None:
-            job.run()
+            self._sync(job)
             self._note_durable(self.log.on_flushed(job))
+            self._cleanable_offset = stable_offset
+
+    def _sync(self, job: FlushJob) -> None:
+        job.run()
+
+    def _stable_offset(self) -> int:
+        """Below it every transaction has ended."""
+        open_offset = self.core.producers.transactions.first_offset
+        return self.log.log_end_offset if open_offset is None else open_offset
 
     def _note_durable(self, offset: int) -> None:
         self.timeline.note(self._operation_count(), Flushed(offset))
@@ -231,9 +241,8 @@ class Workload:
 
     def compact(self) -> None:
         log = self.log
-        open_offset = self.core.producers.transactions.first_offset
         job = log.compaction_job(
-            limit_offset=log.durable_end_offset if open_offset is None else min(open_offset, log.durable_end_offset),
+            limit_offset=min(self._cleanable_offset, self._stable_offset(), log.durable_end_offset),
             last_batches=self.core.producers.last_batches,
             now_ms=self.clock.now_ms(),
         )
@@ -271,6 +280,7 @@ class Workload:
     def _lead(self) -> None:
         self.core = core_of(self.log, self.clock.now_ms())
         self.log.pack_producers = self.core.pack_producers
+        self._cleanable_offset = 0  # until a flush has brought all markers to the disk
 
 
 def read_bytes(log: PartitionLog, offset: int, size_bytes: int) -> bytes:

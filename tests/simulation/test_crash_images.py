@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
@@ -75,14 +75,8 @@ def test_the_command_says_how_many_images_it_booted(capsys: pytest.CaptureFixtur
 class FlushesTogether(Workload):
     """As one log of a crowd that is flushed by one sync of the whole file system."""
 
-    def flush(self) -> None:
-        job = self.log.flush_job()
-        if job is not None:
-            assert self.sync(job) is None
-            self._note_durable(self.log.on_flushed(job))
-
-    def sync(self, job: FlushJob) -> OSError | None:
-        return run_together(self._files, [job])
+    def _sync(self, job: FlushJob) -> None:
+        assert run_together(self._files, [job]) is None
 
 
 @POLICIES
@@ -111,6 +105,37 @@ class PromisesBeforeTheSync(Workload):
 
 def test_finds_a_promise_that_comes_before_the_sync() -> None:
     assert invariants_found(CrashImages(SMALL(), workload=PromisesBeforeTheSync)) == {2}
+
+
+class ManyTransactions(Workload):
+    """A marker, or the end of a segment, often comes between a flush and a compaction."""
+
+    def _steps(self) -> list[tuple[Callable[[], object], int]]:
+        return [
+            (self.append, 60),
+            (self.end_transaction, 30),
+            (self.flush, 20),
+            (self.log_roll, 10),
+            (self.compact, 15),
+        ]
+
+
+class CompactsByMarkersInThePageCache(ManyTransactions):
+    def compact(self) -> None:
+        self._cleanable_offset = self.log.log_end_offset
+        super().compact()
+
+
+@pytest.mark.parametrize(
+    ("workload", "found"),
+    [(ManyTransactions, set()), (CompactsByMarkersInThePageCache, {7})],
+    ids=["mended", "planted"],
+)
+def test_finds_a_compaction_that_counts_on_a_marker_which_a_crash_can_take_away(
+    workload: type[Workload], found: set[int]
+) -> None:
+    plan = SMALL(seed=21, config=COMPACTING, operation_count=220, samples_per_operation=0, cuts_per_write=0)
+    assert invariants_found(CrashImages(plan, workload=workload)) == found
 
 
 def boot_with_a_recovery_point_too_high(files: Files, config: LogConfig, clock: Clock) -> PartitionLog:

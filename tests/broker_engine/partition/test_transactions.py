@@ -125,6 +125,19 @@ def test_a_marker_counts_once_it_is_committed() -> None:
     assert story.stable == 2
 
 
+def test_compaction_counts_on_a_marker_once_it_is_on_disk() -> None:
+    story = Story()
+    story.begin()
+    story.core.on_flush_begun()
+    story.core.on_flushed(1)
+    story.end(is_commit=True)
+    assert (story.stable, story.core.cleanable_offset) == (2, 0), "the flush that there was did not cover it"
+    story.core.on_flush_begun()
+    story.begin(1)
+    story.core.on_flushed(2)
+    assert story.core.cleanable_offset == 2
+
+
 def test_an_aborted_transaction_is_indexed_before_readers_are_told() -> None:
     story = Story()
     story.begin()

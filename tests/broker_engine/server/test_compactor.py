@@ -17,7 +17,7 @@ from broker_engine.log.files import DiskFiles
 from broker_engine.log.memory_files import MemoryFiles
 from broker_engine.metadata.image import EMPTY_IMAGE
 from broker_engine.names import ROOT, Name
-from broker_engine.partition.core import PartitionCore
+from broker_engine.partition.core import AckDurability, PartitionCore
 from broker_engine.records.builder import NewRecord, build_batch
 from broker_engine.server.compactor import CLEANER_OFFSETS, Compactor
 from broker_engine.server.local_partition import LocalPartition
@@ -25,6 +25,7 @@ from broker_engine.server.pacer import Pacer
 from broker_engine.server.partitions import Partitions, SavedOffsets
 from tests.broker_engine.log.harness import LogHarness
 from tests.broker_engine.log.test_compaction import hostile_batch
+from tests.broker_engine.server.one_replica import OneReplica
 
 RATE = "log.cleaner.io.max.bytes.per.second"
 CONFIG = LogConfig(is_compacting=True, is_deleting=False, segment_bytes=1 << 20, min_cleanable_dirty_ratio=0)
@@ -116,6 +117,41 @@ async def test_what_is_not_on_disk_yet_is_left_alone(tmp_path: Path) -> None:
     orders.put(b"a", 5)
     await compactor_of(tmp_path, orders, is_flushed=False).compact_all()
     assert orders.offsets() == [0, 1, 2, 3, 4]
+
+
+def page_cache_replica() -> OneReplica:
+    """A key's old value, and its new one in a transaction, all on disk; and then the marker, which is not."""
+    replica = OneReplica(CONFIG, AckDurability.PAGE_CACHE)
+    replica.send(1, b"old", key=b"a", is_plain=True)
+    replica.local.log.roll()
+    replica.send(9, b"new", key=b"a")
+    replica.local.log.roll()
+    replica.local.request_flush()
+    replica.flush()
+    replica.end(9, is_commit=True)
+    return replica
+
+
+def compactor_of_one(root: Path, replica: OneReplica) -> Compactor:
+    config = BrokerConfig.load({})
+    return Compactor(Held(config, replica.clock, [replica.local]), DiskFiles(root), replica.clock, config)
+
+
+async def test_a_value_outlives_the_power_if_the_marker_of_the_next_one_does_not(tmp_path: Path) -> None:
+    replica = page_cache_replica()
+    await compactor_of_one(tmp_path, replica).compact_all()
+    replica.lose_power_and_start()
+    assert replica.committed_values() == [b"old"]
+
+
+async def test_a_marker_is_brought_to_the_disk_for_compaction_to_count_on_it(tmp_path: Path) -> None:
+    replica = page_cache_replica()
+    compactor = compactor_of_one(tmp_path, replica)
+    await compactor.compact_all()
+    replica.flush()
+    await compactor.compact_all()
+    replica.lose_power_and_start()
+    assert replica.committed_values() == [b"new"]
 
 
 async def test_a_log_that_cannot_be_compacted_is_counted_and_does_not_keep_the_others_from_it(tmp_path: Path) -> None:
