@@ -1,6 +1,7 @@
 """ReplicaRead (key 10008, private), version 0: batches as they are stored here, for a replica whose own copy is rotten.
 
-Any replica answers, and only what it knows to be committed: that is the same on all of them, byte for byte.
+Any replica answers, also one that is out of sync and does not know what is committed: who asks takes only batches that
+verify, of the epochs that it has there itself, below its own high watermark. Those are the same on all, byte for byte.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ async def handle(request: ReplicaReadRequest, call: Call) -> ReplicaReadResponse
 
 
 def _read(local: LocalPartition, request: ReplicaReadRequest) -> LogRead:
-    if not local.log_start_offset <= request.start_offset < request.end_offset <= local.high_watermark:
+    if not local.log_start_offset <= request.start_offset < request.end_offset <= local.core.log_end_offset:
         raise BrokerError(ErrorCode.OFFSET_OUT_OF_RANGE)
     max_bytes = min(request.max_bytes, _BYTES_MAX)
     return local.log.read(request.start_offset, max_bytes=max_bytes, end_offset=request.end_offset, at_least_one=True)

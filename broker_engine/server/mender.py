@@ -188,11 +188,11 @@ class Mender:
         return None
 
     def _sources(self, local: LocalPartition) -> Iterator[int]:
-        """The leader first, then whoever is in sync."""
+        """The leader first, then whoever is in sync, then the others: what they have of the same epoch is the same."""
         topic = self._image().topics.get(local.topic_id)
         state = topic.partitions.get(local.index) if topic is not None else None
         if state is not None:
-            members = dict.fromkeys((state.leader, *state.isr))
+            members = dict.fromkeys((state.leader, *state.isr, *state.replicas))
             yield from (member for member in members if member not in (self._node_id, -1))
 
     async def _fetch(self, node_id: int, local: LocalPartition, hole: Hole) -> bytes:

@@ -131,7 +131,8 @@ class Run:
         self.cluster.heal()
         self.coordinated.on_healed()
         self.operator.save_what_can_be_saved(self.settling.lost_partitions)
-        await self._wait(self.settling.is_settled, SETTLE_WITHIN_S, "the cluster did not settle")
+        if not await self._settle():
+            return
         await self._wait(self._is_everything_led, SETTLE_WITHIN_S, "the operator could not choose a leader")
         await asyncio.sleep(0.5)
         await self._wait(self.coordinated.is_settled, COORDINATE_WITHIN_S, "groups and the bank did not settle")
@@ -140,6 +141,17 @@ class Run:
             await self._wait(self.settling.is_stable, STABLE_WITHIN_S, "37 transactions are left open")
             await self._wait(self.settling.is_mended, SETTLE_WITHIN_S, "rot is not mended")
             await self._finish()
+
+    async def _settle(self) -> bool:
+        """False also where it cannot be: then nothing more is asked of the run."""
+        missing = await self._until(self.settling.is_settled, SETTLE_WITHIN_S)
+        if missing is None:
+            return True
+        if (lost := self.settling.is_beyond_help()) is not None:
+            self.cluster.note(f"more copies are gone than were promised to outlive: {lost}")
+        else:
+            self._violate("41 liveness", f"the cluster did not settle within {SETTLE_WITHIN_S:.0f} s: {missing}")
+        return False
 
     async def _chaos(self) -> None:
         began_s = self.loop.now_s
@@ -157,13 +169,19 @@ class Run:
 
     async def _wait(self, is_so: Callable[[], str | None], within_s: float, otherwise: str) -> bool:
         """`is_so` answers what is missing."""
+        missing = await self._until(is_so, within_s)
+        if missing is not None:
+            self._violate("41 liveness", f"{otherwise} within {within_s:.0f} s: {missing}")
+        return missing is None
+
+    async def _until(self, is_so: Callable[[], str | None], within_s: float) -> str | None:
+        """What is missing still."""
         deadline_s = self.loop.now_s + within_s
         while (missing := is_so()) is not None:
             if self.loop.now_s > deadline_s:
-                self._violate("41 liveness", f"{otherwise} within {within_s:.0f} s: {missing}")
-                return False
+                break
             await asyncio.sleep(0.1)
-        return True
+        return missing
 
     async def _all_done(self, tasks: list[asyncio.Task[None]]) -> bool:
         _, pending = await asyncio.wait(tasks, timeout=ANSWER_WITHIN_S)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from broker_engine.client.model import TopicPartition
+from broker_engine.log.damage import Hole
 from broker_engine.metadata.image import MetadataImage, PartitionImage, TopicImage
-from broker_engine.server.broker import Broker
 from broker_engine.server.local_partition import LocalPartition
 from broker_engine.simulator.cluster import SimCluster
+from broker_engine.simulator.node import SimNode
 from broker_engine.simulator.plans import TopicPlan
 
 
@@ -71,20 +72,33 @@ class Settling:
 
     def _rotten(self, newest: MetadataImage) -> str | None:
         """F13: what others have is put in its place."""
-        for node in self._cluster.brokers:
-            for local in node.broker.partitions.all() if node.broker is not None else ():
-                topic = newest.topics.get(local.topic_id)
-                in_sync = topic.partitions[local.index].isr if topic is not None else ()
-                if node.broker is not None and local.log.holes and self._has_sound_copy(node.broker, local, in_sync):
-                    return f"{node.name} has not mended {local.name}-{local.index}: {local.log.holes}"
+        for node, local, hole in self._holes():
+            replicas = _replicas(newest, local)
+            if any(_is_sound(local, other, hole) for other in self._copies(local, replicas)):
+                return f"{node.name} has not mended {local.name}-{local.index}: {hole}"
         return None
 
-    def _has_sound_copy(self, broker: Broker, local: LocalPartition, in_sync: Sequence[int]) -> bool:
+    def is_beyond_help(self) -> str | None:
+        """A leader whose copy is damaged where nobody has it, of a topic that may lose records: none can follow it."""
+        newest = max(self._images(), key=_offset)
+        for node, local, hole in self._holes():
+            copies = self._copies(local, _replicas(newest, local))
+            is_alone = local.is_leader and not any(_is_sound(local, other, hole) for other in copies)
+            if is_alone and local.name.name in self._losing_topics:
+                return f"{node.name} leads {local.name}-{local.index}, and nobody has {hole}"
+        return None
+
+    def _holes(self) -> Iterator[tuple[SimNode, LocalPartition, Hole]]:
         for node in self._cluster.brokers:
-            other = node.broker and node.broker.partitions.find(local.topic_id, local.index)
-            if other and node.broker is not broker and not other.log.holes and node.id in in_sync:
-                return True
-        return False
+            for local in node.broker.partitions.all() if node.broker is not None else ():
+                for hole in local.log.holes:
+                    yield node, local, hole
+
+    def _copies(self, local: LocalPartition, replicas: Sequence[int]) -> Iterator[LocalPartition]:
+        for node in self._cluster.brokers:
+            copy = node.broker and node.broker.partitions.find(local.topic_id, local.index)
+            if copy and node.id in replicas:
+                yield copy
 
     def _may_be_gone(self, topic: TopicImage, state: PartitionImage) -> bool:
         """An empty disk is never elected: where it was the only one, somebody has to say what is to become of it."""
@@ -113,6 +127,21 @@ class Settling:
                 if state.leader < 0 and topic.name.name in self._losing_topics:
                     found.append(TopicPartition(topic.name.name, index))
         return found
+
+
+def _replicas(image: MetadataImage, local: LocalPartition) -> Sequence[int]:
+    topic = image.topics.get(local.topic_id)
+    return topic.partitions[local.index].replicas if topic is not None else ()
+
+
+def _is_sound(local: LocalPartition, copy: LocalPartition, hole: Hole) -> bool:
+    """Has it what is damaged there, whole, and of the same history?"""
+    log = copy.log
+    is_there = log.log_start_offset <= hole.start_offset and hole.end_offset <= log.log_end_offset
+    is_whole = all(
+        other.end_offset <= hole.start_offset or hole.end_offset <= other.start_offset for other in log.holes
+    )
+    return is_there and is_whole and log.epoch_of(hole.start_offset) == local.log.epoch_of(hole.start_offset)
 
 
 def _offset(image: MetadataImage) -> int:

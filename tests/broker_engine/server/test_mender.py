@@ -92,6 +92,20 @@ async def test_a_rotten_copy_is_made_whole_by_the_other(cluster: Cluster, node_i
     assert cluster.alterations == [], "it never left the ISR"
 
 
+async def test_a_leader_that_is_alone_in_sync_is_mended_by_a_replica_that_is_not(cluster: Cluster) -> None:
+    """Else nobody could ever follow it again: who asks for what is rotten there gets an error."""
+    before = cluster.nodes[LEADER].stored()
+    cluster.cut_links.append((LEADER, FOLLOWER))
+    behind = await cluster.restart(FOLLOWER)
+    await cluster.elect(LEADER, (LEADER,))
+    mender, node = mender_of(cluster, LEADER), cast(Any, cluster.nodes[LEADER])
+    assert behind.local.high_watermark == 0, "it does not know what is committed"
+    rot(node, 3)
+    await node.scrubber.verify_all()
+    await mender.mend_all()
+    assert (node.local.log.state, node.stored() == before) == (LogState.ONLINE, True)
+
+
 async def test_what_was_mended_is_whole_after_a_restart_without_power(cluster: Cluster) -> None:
     before, mender = cluster.nodes[FOLLOWER].stored(), mender_of(cluster, FOLLOWER)
     node: Any = cluster.nodes[FOLLOWER]
