@@ -172,6 +172,8 @@ class PartitionQueue:
         self._in_flight_max = in_flight_max
         self._waiting: deque[ProducerBatch] = deque()
         self._on_wire: list[ProducerBatch] = []
+        self._wire_leader = -1
+        """Whose answer the batches on the wire wait for."""
         self._next_order = 0
         self._identity: ProducerIdentity | None = None
         self._next_sequence = 0
@@ -227,10 +229,18 @@ class PartitionQueue:
         assert not self._on_wire, "numbers change only while nothing is on the wire"
         self._identity, self._next_sequence = identity, 0
 
-    def take(self) -> ProducerBatch:
+    def may_go_to(self, leader_id: int) -> bool:
+        """Not past a batch that another leader has not answered: where ours knows nothing of this producer it takes any
+        number for the first, and the batch before would come behind when it is sent again.
+        """
+        return not self._on_wire or self._wire_leader == leader_id
+
+    def take(self, leader_id: int) -> ProducerBatch:
         """Move the head to the wire. Call it only when `due_ms` has come and an identity is there."""
         assert self._waiting, "the partition has nothing that could leave"
         assert self._may_send(), "the head has to wait for an answer"
+        assert self.may_go_to(leader_id), "the head has to wait for another leader's answer"
+        self._wire_leader = leader_id
         batch = self._waiting.popleft()
         batch.attempts += 1
         if self._is_idempotent and batch.base_sequence < 0:

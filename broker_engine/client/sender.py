@@ -164,7 +164,7 @@ class Sender:
             waits.append(now_ms + self._client.config.retry_backoff_ms)
         for leader, queues in by_leader.items():
             assert leader is not None, "the leaderless are out already"
-            waits += self._serve(leader, queues, now_ms)
+            waits += self._serve(leader, [queue for queue in queues if queue.may_go_to(leader)], now_ms)
         return min(waits, default=None)
 
     def _serve(self, leader: int, queues: list[PartitionQueue], now_ms: int) -> list[int]:
@@ -174,7 +174,7 @@ class Sender:
         if connection is None:
             return [] if link.is_dialing else [link.retry_at_ms]
         while queues and self._in_flight[connection] < _REQUESTS_IN_FLIGHT_MAX:
-            batches = self._take(queues)
+            batches = self._take(leader, queues)
             self._send(connection, batches)
             queues = [queue for queue in queues if self._is_due(queue, now_ms)]
         return []
@@ -182,12 +182,12 @@ class Sender:
     def _is_due(self, queue: PartitionQueue, now_ms: int) -> bool:
         return self._accumulator.is_due(queue, now_ms, without_linger=self._is_hurried())
 
-    def _take(self, queues: Iterable[PartitionQueue]) -> Batches:
+    def _take(self, leader: int, queues: Iterable[PartitionQueue]) -> Batches:
         """One batch of each partition, until the request is full."""
         taken: Batches = {}
         size_bytes = 0
         for queue in queues:
-            batch = queue.take()
+            batch = queue.take(leader)
             taken[queue.target] = batch
             self._accumulator.serve_last(queue)
             size_bytes += len(batch.encode())

@@ -49,10 +49,10 @@ def fill(orders: PartitionQueue, count: int, *, now_ms: int = 0) -> list[Told]:
     return outcomes
 
 
-def take_all(orders: PartitionQueue, now_ms: int = 0) -> list[ProducerBatch]:
+def take_all(orders: PartitionQueue, now_ms: int = 0, *, leader_id: int = 1) -> list[ProducerBatch]:
     taken = []
-    while (due_ms := orders.due_ms(0)) is not None and due_ms <= now_ms:
-        taken.append(orders.take())
+    while (due_ms := orders.due_ms(0)) is not None and due_ms <= now_ms and orders.may_go_to(leader_id):
+        taken.append(orders.take(leader_id))
     return taken
 
 
@@ -101,6 +101,18 @@ def test_sequences_follow_each_other_over_batches() -> None:
     assert sequences(batches) == [0, 2, 4]
     header = parse_header(batches[1].encode())
     assert (header.producer_id, header.producer_epoch, header.base_sequence, header.record_count) == (7, 0, 2, 2)
+
+
+def test_nothing_goes_to_a_new_leader_past_what_the_old_one_has_not_answered() -> None:
+    """The new one may never have heard of this producer: it would take the second batch for its first."""
+    orders = queue()
+    fill(orders, 1)
+    (first,) = take_all(orders, leader_id=1)
+    fill(orders, 1)
+
+    assert take_all(orders, leader_id=2) == []
+    orders.retry(first, retry_at_ms=0)
+    assert sequences(take_all(orders, leader_id=2)) == [0]
 
 
 def test_at_most_five_batches_are_on_the_wire() -> None:
