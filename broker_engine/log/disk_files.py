@@ -243,8 +243,11 @@ class DiskFiles:
         return os.stat(self._full(path)).st_mtime_ns // 1_000_000
 
     def read_small(self, path: str) -> bytes:
-        with open(self._full(path), "rb") as stream:
-            return stream.read()
+        descriptor = os.open(self._full(path), os.O_RDONLY | os.O_CLOEXEC)  # a start reads tens of thousands of these
+        try:
+            return os.read(descriptor, os.fstat(descriptor).st_size)
+        finally:
+            os.close(descriptor)
 
     def write_atomic(self, path: str, data: bytes, *, is_durable: bool) -> None:
         target = self._full(path)

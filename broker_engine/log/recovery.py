@@ -16,7 +16,7 @@ from itertools import pairwise
 from broker_engine.log import txn_index
 from broker_engine.log.checkpoints import EPOCHS_FILE, EpochCache
 from broker_engine.log.config import LogConfig
-from broker_engine.log.damage import QUARANTINE_FILE, Hole, parse_holes
+from broker_engine.log.damage import QUARANTINE_FILE, Hole, Holes, parse_holes
 from broker_engine.log.file_seam import Files
 from broker_engine.log.layout import parents_of
 from broker_engine.log.segment import (
@@ -60,8 +60,9 @@ def load_log(
     bases = find_bases(files, directory, names)
     if not bases:
         return LoadedLog([], EpochCache())
-    stored_epochs = _read_epochs(files, directory)
-    loader = _Loader(files, directory, config, stored_epochs, recovery_point)
+    stored_epochs = EpochCache.parse(files.read_small(f"{directory}/{EPOCHS_FILE}")) if EPOCHS_FILE in names else None
+    known_holes = parse_holes(files.read_small(f"{directory}/{QUARANTINE_FILE}")) if QUARANTINE_FILE in names else {}
+    loader = _Loader(files, directory, config, stored_epochs, recovery_point, known_holes=known_holes)
     loader.load(bases)
     epochs, segments = loader.epochs, loader.segments
     if stored_epochs is None or loader.are_epochs_doubtful or _is_contradicted(epochs, segments, recovery_point or 0):
@@ -90,7 +91,14 @@ def reload_active(files: Files, directory: str, base_offset: int, config: LogCon
 
 class _Loader:
     def __init__(
-        self, files: Files, directory: str, config: LogConfig, epochs: EpochCache | None, recovery_point: int | None
+        self,
+        files: Files,
+        directory: str,
+        config: LogConfig,
+        epochs: EpochCache | None,
+        recovery_point: int | None,
+        *,
+        known_holes: Holes,
     ) -> None:
         self._files = files
         self._directory = directory
@@ -98,7 +106,7 @@ class _Loader:
         self._is_point_known = recovery_point is not None
         self._recovery_point = recovery_point or 0
         self.epochs = EpochCache(list(epochs.entries)) if epochs else EpochCache()
-        self.known_holes = _read_holes(files, directory)
+        self.known_holes = known_holes
         self.segments: list[Segment] = []
         self.cut_bytes = 0
         self.are_epochs_doubtful = False
@@ -194,16 +202,6 @@ def _remove_orphan_indexes(files: Files, directory: str, names: Sequence[str], b
         for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX):
             if name.endswith(suffix) and name.removesuffix(suffix) not in known:
                 files.unlink(f"{directory}/{name}")
-
-
-def _read_epochs(files: Files, directory: str) -> EpochCache | None:
-    path = f"{directory}/{EPOCHS_FILE}"
-    return EpochCache.parse(files.read_small(path)) if files.exists(path) else None
-
-
-def _read_holes(files: Files, directory: str) -> dict[int, list[Hole]]:
-    path = f"{directory}/{QUARANTINE_FILE}"
-    return parse_holes(files.read_small(path)) if files.exists(path) else {}
 
 
 def _is_contradicted(epochs: EpochCache, segments: list[Segment], recovery_point: int) -> bool:

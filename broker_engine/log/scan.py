@@ -66,7 +66,9 @@ class Window:
         """Reads on where needed. False: the file is shorter than it was."""
         if self.start <= position and position + size_bytes <= self.end:
             return True
-        self.view = memoryview(self._handle.pread(max(self._window_bytes, size_bytes), position))
+        # No more than there is: room for a megabyte would be made for the last few kilobytes of ten thousand logs.
+        window_bytes = min(self._window_bytes, self._handle.size_bytes - position)
+        self.view = memoryview(self._handle.pread(max(window_bytes, size_bytes), position))
         self.start, self.end = position, position + len(self.view)
         return len(self.view) >= size_bytes
 

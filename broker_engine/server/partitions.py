@@ -24,6 +24,7 @@ from broker_engine.metadata.parts import RECOVERING
 from broker_engine.names import deleted_directory, directory, stray_directory
 from broker_engine.partition.core import IsrProposal
 from broker_engine.server.checkpoints import TopicPartition
+from broker_engine.server.collector import collector_paused
 from broker_engine.server.local_partition import LocalPartition
 from broker_engine.server.roles import RoleMaker, follow_image
 from broker_engine.server.saved_offsets import Saved, SavedOffsets
@@ -32,8 +33,9 @@ from broker_engine.server.topic_settings import log_config, partition_settings
 log = logging.getLogger(__name__)
 
 OPEN_THREAD_COUNT = 2
-"""More of them fight for the interpreter's lock: 10,000 clean logs are opened with 4.9 s of CPU by one, 5.5 by two, 6.5
-by four. Two scan what a crash left, for checksums and reads need no lock."""
+"""What a crash left is scanned, and checksums and reads need no lock of the interpreter. More threads fight for it."""
+CLEAN_OPEN_THREAD_COUNT = 1
+"""What was stopped cleanly is hardly read: even two fight (on two busy cores 12 s of CPU for 10,000 logs, one 8)."""
 OPEN_CHUNK_SIZE = 64
 """Logs that a thread opens or closes in one go: a hop between threads costs as much as opening a log."""
 SHARED_SYNC_MIN = 16
@@ -76,6 +78,7 @@ class Partitions:
         self._by_key: dict[PartitionKey, LocalPartition] = {}
         self._unopened: dict[PartitionKey, None] = {}
         """Ours by the image, but their logs could not be opened."""
+        self.open_thread_count = OPEN_THREAD_COUNT
         self.removals = Removals(clock)
         """Files of segments that are in none of the logs any more: whoever looks after the disk removes them."""
         self.on_role: Callable[[LocalPartition], None] = lambda local: None
@@ -161,7 +164,8 @@ class Partitions:
 
     async def _open_all(self, wanted: list[_Wanted]) -> None:
         self._unopened |= {(each.topic.id, each.index): None for each in wanted}
-        opened = await in_threads(self._open_several, wanted)
+        with collector_paused():
+            opened = await in_threads(self._open_several, wanted, thread_count=self.open_thread_count)
         await asyncio.to_thread(self._sync_parents, opened)
         for local in opened:
             del self._unopened[local.topic_id, local.index]
@@ -349,9 +353,11 @@ def _close_several(partitions: Sequence[LocalPartition]) -> list[None]:
     return []
 
 
-async def in_threads(work: Callable[[Sequence[T]], list[R]], items: Sequence[T]) -> list[R]:
+async def in_threads(
+    work: Callable[[Sequence[T]], list[R]], items: Sequence[T], *, thread_count: int = OPEN_THREAD_COUNT
+) -> list[R]:
     """All results, in the order of their items; a few threads, in chunks that are worth the way."""
-    gate = asyncio.Semaphore(OPEN_THREAD_COUNT)
+    gate = asyncio.Semaphore(thread_count)
 
     async def run(chunk: Sequence[T]) -> list[R]:
         async with gate:

@@ -17,6 +17,7 @@ from broker_engine.errors import BrokerError
 from broker_engine.server.directories import remove_leftovers, tidy
 from broker_engine.server.formation import Formation
 from broker_engine.server.metadata_log import DIRECTORY as METADATA_DIRECTORY
+from broker_engine.server.partitions import CLEAN_OPEN_THREAD_COUNT
 from broker_engine.server.reopening import Reopening
 from broker_engine.telemetry.writer import TelemetryWriter
 
@@ -116,6 +117,8 @@ async def _become_broker(broker: Broker, previous_epoch: int | None) -> None:
     await broker.metadata.wait_for_offset(broker.lifecycle.epoch + 1)
     await asyncio.to_thread(tidy, broker.data_dir.files, broker.image, broker.randomness)
     broker.replication.start()
+    if previous_epoch is not None:
+        broker.partitions.open_thread_count = CLEAN_OPEN_THREAD_COUNT
     await _open_partitions(broker)
     broker.lifecycle.ask_to_serve()
     await broker.lifecycle.is_unfenced.wait()
