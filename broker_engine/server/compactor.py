@@ -57,12 +57,9 @@ class Compactor:
         if compacted:
             await asyncio.to_thread(write_checkpoint, self._files, CLEANER_OFFSETS, self._clean_ends())
 
-    def _clean_ends(self) -> dict[TopicPartition, int]:
-        return {
-            (local.name, local.index): local.log.clean_end_offset
-            for local in self._partitions.all()
-            if local.log.clean_end_offset
-        }
+    def _clean_ends(self) -> list[tuple[TopicPartition, int]]:
+        cleaned = (local for local in self._partitions.all() if local.log.clean_end_offset)
+        return [((local.name, local.index), local.log.clean_end_offset) for local in cleaned]
 
     async def _compact(self, local: LocalPartition) -> bool:
         """True if it was due. Never raises for what is wrong with one log."""

@@ -144,7 +144,7 @@ class MetadataLog:
 
     def save_point(self) -> None:
         """Blocks. How far the log was durable, for the next start to hold it to."""
-        write_checkpoint(self._files, RECOVERY_POINT, {_PARTITION: self._log.durable_end_offset})
+        write_checkpoint(self._files, RECOVERY_POINT, [(_PARTITION, self._log.durable_end_offset)])
         self.reserve.refill()
         self._point_due_ms = self._clock.monotonic_ms() + _RECOVERY_POINT_INTERVAL_MS
 
@@ -160,7 +160,7 @@ class MetadataLog:
 
     def _lower_point(self, offset: int) -> None:
         point = min(offset, self._log.durable_end_offset)
-        write_checkpoint(self._files, RECOVERY_POINT, {_PARTITION: point} if point else {})
+        write_checkpoint(self._files, RECOVERY_POINT, [(_PARTITION, point)] if point else [])
 
     def roll(self) -> None:
         """The next snapshot but one can then let go of what lies below."""

@@ -241,14 +241,17 @@ class Partitions:
 
     # --- for the checkpoints: what is open, and what could not be opened yet as the last ones have it
 
-    def recovery_points(self) -> dict[TopicPartition, int]:
-        return self._saved.recovery_points | {(each.name, each.index): each.recovery_point for each in self.all()}
+    def recovery_points(self) -> list[tuple[TopicPartition, int]]:
+        own = [((each.name, each.index), each.recovery_point) for each in self.all()]
+        return [*self._saved.recovery_points.items(), *own]
 
-    def log_starts(self) -> dict[TopicPartition, int]:
-        return self._saved.log_starts | {(each.name, each.index): each.log_start_offset for each in self.all()}
+    def log_starts(self) -> list[tuple[TopicPartition, int]]:
+        own = [((each.name, each.index), each.log_start_offset) for each in self.all()]
+        return [*self._saved.log_starts.items(), *own]
 
-    def high_watermarks(self) -> dict[TopicPartition, int]:
-        return self._saved.high_watermarks | {(each.name, each.index): each.high_watermark for each in self.all()}
+    def high_watermarks(self) -> list[tuple[TopicPartition, int]]:
+        own = [((each.name, each.index), each.high_watermark) for each in self.all()]
+        return [*self._saved.high_watermarks.items(), *own]
 
     async def close_all(self) -> None:
         """For a clean stop, after everything was flushed."""

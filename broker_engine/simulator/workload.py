@@ -200,8 +200,8 @@ class Workload:
     def checkpoint(self, *, offset_max: int | None = None) -> None:
         durable = self.log.durable_end_offset
         point = durable if offset_max is None else min(durable, offset_max)
-        write_checkpoint(self._files, RECOVERY_POINTS, {PARTITION: point})
-        write_checkpoint(self._files, LOG_STARTS, {PARTITION: self.log.log_start_offset})
+        write_checkpoint(self._files, RECOVERY_POINTS, [(PARTITION, point)])
+        write_checkpoint(self._files, LOG_STARTS, [(PARTITION, self.log.log_start_offset)])
 
     # --- upkeep
 

@@ -42,7 +42,7 @@ def test_the_clean_marker_is_gone_once_it_was_read(tmp_path: Path) -> None:
 def test_checkpoints_carry_tenants_and_survive_damage(tmp_path: Path) -> None:
     files = DataDir(tmp_path).files
     offsets = {(Name("", "orders"), 0): 5, (Name("demo", "orders"), 3): 0}
-    write_checkpoint(files, HIGH_WATERMARKS, offsets)
+    write_checkpoint(files, HIGH_WATERMARKS, offsets.items())
     assert (tmp_path / HIGH_WATERMARKS).read_text() == "0\n2\norders 0 5\ndemo/orders 3 0\n"
     assert read_checkpoint(files, HIGH_WATERMARKS) == offsets
     (tmp_path / HIGH_WATERMARKS).write_text("0\n9\norders 0 5\n")

@@ -60,5 +60,5 @@ async def test_a_topic_that_is_gone_meanwhile_is_not_tried_again() -> None:
     node = await restarted_on_a_full_disk(cluster)
     await node.show(cluster.without_topic())
     assert node.partitions.unopened_count == 0
-    assert KEY not in node.partitions.recovery_points()
+    assert KEY not in dict(node.partitions.recovery_points())
     await cluster.stop()
