@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from pathlib import Path
 from uuid import UUID
+
+import pytest
 
 from broker_engine.clock import SystemClock
 from broker_engine.log.config import LogConfig
 from broker_engine.log.files import MemoryFiles
 from broker_engine.log.partition_log import PartitionLog
+from broker_engine.server.collector import collector_paused
 from broker_engine.server.partitions import OPEN_CHUNK_SIZE, in_threads
 from tests.broker_engine.broker_process import BrokerProcess
 from tests.broker_engine.handlers.calls import batch_of, create, fetch, produce, values_of
@@ -23,6 +27,22 @@ async def test_results_come_in_the_order_of_their_items() -> None:
     numbers = list(range(OPEN_CHUNK_SIZE * 5 + 3))
     assert await in_threads(double, numbers) == [number * 2 for number in numbers]
     assert await in_threads(double, []) == []
+
+
+def test_the_collector_is_as_it_was_after_a_pause_that_failed() -> None:
+    pause = collector_paused()
+    pause.__enter__()
+    assert not gc.isenabled()
+    with pytest.raises(ValueError, match="as planned"):
+        pause.__exit__(ValueError, ValueError("as planned"), None)
+    assert gc.isenabled()
+    gc.disable()  # as a simulation does
+    try:
+        with collector_paused():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_a_directory_that_was_synced_for_all_is_not_synced_again() -> None:
