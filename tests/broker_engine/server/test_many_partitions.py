@@ -30,11 +30,13 @@ async def test_results_come_in_the_order_of_their_items() -> None:
 
 
 def test_the_collector_is_as_it_was_after_a_pause_that_failed() -> None:
-    pause = collector_paused()
-    pause.__enter__()
-    assert not gc.isenabled()
+    @collector_paused()
+    def fail() -> None:
+        assert not gc.isenabled()
+        raise ValueError("as planned")
+
     with pytest.raises(ValueError, match="as planned"):
-        pause.__exit__(ValueError, ValueError("as planned"), None)
+        fail()
     assert gc.isenabled()
     gc.disable()  # as a simulation does
     try:
