@@ -261,9 +261,12 @@ def _garbage_kept() -> Iterator[None]:
     try:
         yield
     finally:
+        level = logging.root.manager.disable
+        logging.disable(logging.CRITICAL)  # thrown away, a task of theirs may say that its disk is gone
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             gc.collect()
+        logging.disable(level)
         gc.unfreeze()
         gc.enable()
 

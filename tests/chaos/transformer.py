@@ -90,7 +90,7 @@ class Transformer:
             except GaveUp:
                 self._journal.row("gave-up", "info")
             except (Fatal, MustAbort):
-                pass
+                pass  # the journal has how it ended; the next life begins with a new producer
             except KafkaException:  # its consumer is fenced too, where it is a static member
                 if not self._signals.is_replaced.is_set():
                     raise
