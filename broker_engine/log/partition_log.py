@@ -11,7 +11,7 @@ The recovery point and the log's start come in by `open`'s arguments: their chec
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Self
 from uuid import UUID
 
@@ -101,7 +101,7 @@ class PartitionLog(CompactableLog):
             log = cls(files, directory, config, clock, loaded, jitter=jitter)
             log.log_start_offset = min(max(log.log_start_offset, log_start_offset), log.log_end_offset)
             if not is_new:
-                log._remove_useless_snapshots(names)
+                log._remove_useless_snapshots()
             log._unsynced_dirs = dict.fromkeys(changed_dirs)
             if loaded.have_epochs_changed:
                 log._write_epochs()
@@ -208,8 +208,8 @@ class PartitionLog(CompactableLog):
     def _give_jitter(self, segment: Segment) -> None:
         segment.jitter_share = self._jitter() if self.config.segment_jitter_ms else 0.0
 
-    def _remove_useless_snapshots(self, names: Sequence[str]) -> None:
-        if self._snapshots.remove_useless(self.log_end_offset, self._bases, names):
+    def _remove_useless_snapshots(self) -> None:
+        if self._snapshots.remove_useless(self.log_end_offset, self._bases):
             self._files.sync_dir(self.directory)
 
     def unsynced_parents(self) -> list[str]:

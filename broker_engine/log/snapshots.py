@@ -7,7 +7,7 @@ replay of the log's batches. Only what retention or compaction has removed is kn
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from broker_engine.log.file_seam import Files
 from broker_engine.log.segment import SNAPSHOT_SUFFIX, segment_path
@@ -33,9 +33,8 @@ class SnapshotFiles:
         for offset in reversed(self.offsets()):
             yield offset, self._files.read_small(self._path(offset))
 
-    def offsets(self, names: Sequence[str] | None = None) -> list[int]:
-        """`names`: what is in the directory, where somebody has just looked."""
-        names = self._files.list_dir(self._directory) if names is None else names
+    def offsets(self) -> list[int]:
+        names = self._files.list_dir(self._directory)
         stems = (name.removesuffix(SNAPSHOT_SUFFIX) for name in names if name.endswith(SNAPSHOT_SUFFIX))
         return sorted(int(stem) for stem in stems if len(stem) == _DIGITS and stem.isdecimal())
 
@@ -46,11 +45,11 @@ class SnapshotFiles:
             self._files.unlink(self._path(offset))
         return bool(removed)
 
-    def remove_useless(self, end_offset: int, segment_bases: Collection[int], names: Sequence[str]) -> bool:
-        """Of those that are there: what is above the end, and strays. Kept is the newest one, and those that a segment
-        begins with, which a truncation may make the newest. True if any was above the end.
+    def remove_useless(self, end_offset: int, segment_bases: Collection[int]) -> bool:
+        """Those above the end; and strays: kept is the newest one, and those that a segment begins with, which a
+        truncation may make the newest. True if any was above the end.
         """
-        offsets = self.offsets(names)
+        offsets = self.offsets()
         useful = [offset for offset in offsets if offset <= end_offset]
         kept = {*useful[-1:], *segment_bases}
         for offset in offsets:
