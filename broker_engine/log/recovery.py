@@ -147,10 +147,13 @@ class _Loader:
 
     def _recover(self, base: int, next_base: int | None) -> bool:
         """False if the log ends in this segment, though others follow."""
+        known_holes = self.known_holes.get(base, ())
         # A sealed segment below the recovery point whose indexes are gone was durable as a whole.
         point = max(self._recovery_point, base)
+        if next_base is not None and known_holes:  # no torn tail, though no checkpoint may have been written since
+            point = max(point, known_holes[-1].end_offset)
         recovery = SegmentRecovery(self._files, self._directory, base, self._config, self.epochs, recovery_point=point)
-        recovery.run(self.known_holes.get(base, ()), next_base=next_base)
+        recovery.run(known_holes, next_base=next_base)
         segment = recovery.segment
         self.are_epochs_doubtful |= bool(self.segments) and recovery.has_news_at_start
         self.segments.append(segment)

@@ -141,19 +141,25 @@ class Mender:
         """True once there is no hole left."""
         if local.busy is not None:
             return False
-        by_segment: dict[int, dict[Hole, bytes]] = {}
+        by_segment: dict[int, list[Hole]] = {}
         for hole in local.log.holes:
+            by_segment.setdefault(_base_of(local, hole), []).append(hole)
+        for base_offset, holes in by_segment.items():
+            await self._mend_segment(local, base_offset, holes)
+        return not local.log.holes
+
+    async def _mend_segment(self, local: LocalPartition, base_offset: int, holes: list[Hole]) -> None:
+        """As a whole, or not now: what nobody has of one segment does not keep the others from being mended."""
+        patches = {}
+        for hole in holes:
             data = await self._bytes_for(local, hole)
             if data is None:
-                return False
-            by_segment.setdefault(_base_of(local, hole), {})[hole] = data
-        for base_offset, patches in by_segment.items():
-            mending = local.log.mending_of(base_offset, patches) if local.busy is None else None
-            if mending is None or not await self._put_in(local, mending):
-                return False
+                return
+            patches[hole] = data
+        mending = local.log.mending_of(base_offset, patches) if local.busy is None else None
+        if mending is not None and await self._put_in(local, mending):
             self.mended_count += len(patches)
             log.warning("%s-%d: the segment at %d is whole again", local.name, local.index, base_offset)
-        return not local.log.holes
 
     async def _put_in(self, local: LocalPartition, mending: Mending) -> bool:
         try:

@@ -53,7 +53,8 @@ class QuorumOracle:
         if driver.is_leader and (core.high_watermark or 0) <= core.epoch_start_offset:
             self._violate("26 first its own epoch", f"node {node.id} decides in epoch {core.epoch} too early")
         self._check_voters(node.id, core)
-        self._check_majority(node, core)
+        if broker.failure is None:  # else its metadata stands still, its port is closed, and it is about to end
+            self._check_majority(node, core)
 
     def _check_term(self, node_id: int, core: QuorumCore) -> None:
         high_watermark, term = core.high_watermark or 0, self._terms.get(core.epoch)

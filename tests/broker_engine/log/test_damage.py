@@ -130,6 +130,31 @@ def test_damage_in_the_last_segment_below_the_recovery_point_keeps_what_follows(
     assert damaged.harness.append(b"more").base_offset == BATCH_COUNT
 
 
+def test_damage_that_is_known_is_no_torn_tail_after_a_crash_before_the_first_checkpoint(damaged: DamagedLog) -> None:
+    """Or all that lies behind it would be cut off with it."""
+    damaged.flip(6)
+    job = damaged.harness.log.verify_job(max(base for base in damaged.bases if base <= 6))
+    assert job is not None
+    job.run()
+    damaged.harness.log.on_verified(job)
+    log = damaged.harness.open(recovery_point=None)
+    assert [(hole.start_offset, hole.end_offset) for hole in log.holes] == [(6, 7)]
+    assert damaged.readable() == [offset for offset in range(BATCH_COUNT) if offset != 6]
+
+
+def test_segments_behind_a_torn_one_go_with_their_snapshots(tmp_path: Path) -> None:
+    harness = LogHarness(DiskFiles(tmp_path), CONFIG)
+    harness.log.pack_producers = lambda: b"what producers did"
+    for value in numbered(BATCH_COUNT):
+        harness.append(value)
+    torn = tmp_path / DIRECTORY / f"{harness.log.segment_bases[1]:020d}.log"
+    torn.write_bytes(torn.read_bytes()[:-10])
+    log = harness.open(recovery_point=0)
+    assert len(log.segment_bases) == 2
+    assert [offset for offset, _ in log.producer_snapshots()] == [log.segment_bases[1]]
+    assert harness.append(b"more").base_offset == log.log_end_offset - 1
+
+
 def test_a_tail_missing_below_the_recovery_point_is_a_hole_and_appends_go_behind_it(damaged: DamagedLog) -> None:
     path, position = damaged.starts[BATCH_COUNT - 2]
     path.write_bytes(path.read_bytes()[:position])

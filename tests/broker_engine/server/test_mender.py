@@ -129,6 +129,20 @@ async def test_where_all_copies_are_rotten_nothing_is_spread(cluster: Cluster) -
     assert mender.mended_count == 0
 
 
+async def test_what_nobody_has_does_not_keep_the_rest_from_being_mended(cluster: Cluster) -> None:
+    for node_id in (LEADER, FOLLOWER):
+        mender_of(cluster, node_id)
+    for node in cluster.nodes.values():
+        rot(node, 0)
+    leader: Any = cluster.nodes[LEADER]
+    rot(leader, 3)
+    for node_id in (LEADER, FOLLOWER):
+        await cast(Any, cluster.nodes[node_id]).scrubber.verify_all()
+    assert len(leader.local.log.holes) == 2
+    await leader.mender.mend_all()
+    assert [hole.start_offset for hole in leader.local.log.holes] == [1]
+
+
 async def test_a_leader_that_is_doubted_looks_at_its_disk(cluster: Cluster) -> None:
     """Also in the active segment, which is sealed for it."""
     mender = mender_of(cluster, LEADER)
