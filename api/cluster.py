@@ -53,6 +53,9 @@ class BrokerOut(serializers.Serializer):
     under_replicated_count = serializers.IntegerField(allow_null=True, help_text="Of the partitions that it leads")
     under_min_isr_count = serializers.IntegerField(allow_null=True, help_text="Of the partitions that it leads")
     offline_count = serializers.IntegerField(allow_null=True, help_text="Logs that a disk error took offline")
+    damaged_count = serializers.IntegerField(
+        allow_null=True, help_text="Logs of which something rotted on disk, and no other replica has mended it yet"
+    )
     connection_count = serializers.IntegerField(allow_null=True)
     loop_lag_ms = serializers.IntegerField(allow_null=True)
     bytes_in = serializers.CharField(allow_null=True, help_text="Running total since it started; int64 as text")
@@ -243,6 +246,7 @@ COUNTS = (
     "under_replicated_count",
     "under_min_isr_count",
     "offline_count",
+    "damaged_count",
     "connection_count",
     "loop_lag_ms",
     "is_disk_low",

@@ -70,6 +70,17 @@ class Mender:
 
     # --- what is told
 
+    @property
+    def damaged_count(self) -> int:
+        """Logs here of which something is rotten, and not mended yet."""
+        return len(self._damaged)
+
+    def look_for_damage(self) -> None:
+        """Recovery may have found some, or knew of it."""
+        for local in list(self._partitions.all()):
+            if local.log.holes:
+                self.note_damaged(local)
+
     def note_damaged(self, local: LocalPartition) -> None:
         self._damaged[local] = None
         self._wake.set()
@@ -99,9 +110,7 @@ class Mender:
     # --- what is done
 
     async def run(self) -> None:
-        for local in list(self._partitions.all()):
-            if local.log.holes:
-                self.note_damaged(local)
+        self.look_for_damage()
         while True:
             await self._wait()
             await self._look_again()

@@ -33,6 +33,7 @@ class Reopening:
         if not opened_count:
             return False
         log.warning("%d replicas are open now that could not be opened before", opened_count)
+        self._broker.mender.look_for_damage()
         self._broker.groups.look_again()
         self._broker.transactions.look_again()
         return True

@@ -119,6 +119,9 @@ class BrokerRow:
     """Of all logs here, leaders' and followers'."""
     is_degraded: bool = False
     """A flush has taken over ten seconds and goes on: the disk stands still, and where others can, they lead."""
+    damaged_count: int = 0
+    """Logs of which something rotted on disk and could not be mended yet by another replica: who reads there gets an
+    error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,6 +183,7 @@ class TelemetryWriter:
             offline_count=census.offline_count,
             size_bytes=census.size_bytes,
             is_degraded=broker.stalled_disk.is_stalled,
+            damaged_count=broker.mender.damaged_count,
         )
 
 

@@ -193,6 +193,7 @@ export class MockCluster {
       under_replicated_count: id === 2 ? 1 : 0,
       under_min_isr_count: 0,
       offline_count: 0,
+      damaged_count: 0,
       connection_count: 12 + id,
       loop_lag_ms: id,
       bytes_in: String(Math.round(seconds * 1_300_000 * id)),

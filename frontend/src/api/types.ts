@@ -168,6 +168,7 @@ export interface BrokerRow {
   under_replicated_count: number | null;
   under_min_isr_count: number | null;
   offline_count: number | null;
+  damaged_count: number | null;
   connection_count: number | null;
   loop_lag_ms: number | null;
   bytes_in: Int64Text | null;

@@ -199,6 +199,7 @@ class BrokerState:
     offline_count: int = 0
     size_bytes: int = 0
     is_degraded: bool = False
+    damaged_count: int = 0
 
 
 def broker_state(broker: int, broker_epoch: int, row: Row, heard_s: float) -> BrokerState:

@@ -137,6 +137,25 @@ def test_a_large_read_is_sent_by_sendfile(broker: BrokerProcess, reader: Reader)
     assert row.sendfile_calls >= 10
 
 
+def test_a_log_that_rotted_is_counted_until_somebody_mends_it(tmp_path: Path) -> None:
+    process = BrokerProcess(tmp_path / "broker", settings={"telemetry.interval.ms": "100"})
+    with process:
+        with RawClient(process.address()) as client:
+            topic = create(client)
+            for value in (b"a", b"b", b"c"):
+                produce(client, topic, batch_of(value))
+        process.stop()
+        (path,) = (process.data_dir / f"{topic}-0").glob("*.log")
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 1
+        path.write_bytes(data)
+        for index in path.parent.glob("*index"):
+            index.unlink()
+        process.start()
+        with RawClient(process.address()) as client:
+            Reader(client).wait_for(Kind.BROKER, lambda key, row: isinstance(row, BrokerRow) and row.damaged_count == 1)
+
+
 def test_a_log_start_that_moved_is_shown(broker: BrokerProcess, reader: Reader) -> None:
     with RawClient(broker.address()) as client:
         topic = create(client)

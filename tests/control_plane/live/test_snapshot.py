@@ -113,11 +113,12 @@ def test_a_brokers_former_life_does_not_count() -> None:
     row = {
         "started_ms": 1, "connection_count": 1, "partition_count": 1, "bytes_in": 1, "bytes_out": 1, "loop_lag_ms": 3
     }  # fmt: skip
-    tell(snapshot, "broker", key={"broker_epoch": 9}, **row, leader_count=4, is_disk_low=True, is_degraded=True)
+    ills = {"is_disk_low": True, "is_degraded": True, "damaged_count": 2}
+    tell(snapshot, "broker", key={"broker_epoch": 9}, **row, leader_count=4, **ills)
     tell(snapshot, "broker", key={"broker_epoch": 5}, **row, at_ms=99_999)
     [state] = snapshot.brokers()
     assert (state.broker_epoch, state.leader_count, state.is_disk_low, state.heard_s) == (9, 4, True, 77.0)
-    assert state.is_degraded
+    assert (state.is_degraded, state.damaged_count) == (True, 2)
 
 
 def test_a_topic_made_again_starts_over_although_its_epochs_do() -> None:

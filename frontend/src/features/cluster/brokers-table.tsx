@@ -110,6 +110,11 @@ function BrokerLine({ broker, rates, canDrain, onDrain, onRemove }: LineProps) {
       <td className="num" data-label="Logs">
         {bytes(broker.size_bytes)}
         {broker.offline_count ? <Chip tone="bad">{broker.offline_count} offline</Chip> : null}
+        {broker.damaged_count ? (
+          <Chip tone="bad" title="Something of them rotted on disk, and no other replica has had it so far">
+            {broker.damaged_count} damaged
+          </Chip>
+        ) : null}
       </td>
       <td className="num" data-label="Disk free">
         {broker.is_disk_low && !isDown ? (

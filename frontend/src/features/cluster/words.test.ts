@@ -16,6 +16,7 @@ const broker = (id: number, changes: Partial<BrokerRow> = {}): BrokerRow => ({
   under_replicated_count: 0,
   under_min_isr_count: 0,
   offline_count: 0,
+  damaged_count: 0,
   connection_count: 1,
   loop_lag_ms: 0,
   bytes_in: "9007199254740993",
