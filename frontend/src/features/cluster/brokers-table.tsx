@@ -2,7 +2,7 @@ import { useEffect, useState } from "react";
 import { formatBytes } from "../../api/int64";
 import type { BrokerRow, BrokerStatus } from "../../api/types";
 import { Chip, type ChipTone } from "../../components/controls";
-import { formatSeconds, type Rates, ratesBetween, type Totals, totalsOf } from "./words";
+import { damagedCount, formatSeconds, type Rates, ratesBetween, type Totals, totalsOf } from "./words";
 
 const TONES: Record<BrokerStatus, ChipTone> = { up: "ok", draining: "warn", fenced: "warn", down: "bad" };
 const TITLES: Record<BrokerStatus, string> = {
@@ -108,13 +108,15 @@ function BrokerLine({ broker, rates, canDrain, onDrain, onRemove }: LineProps) {
         )}
       </td>
       <td className="num" data-label="Logs">
-        {bytes(broker.size_bytes)}
-        {broker.offline_count ? <Chip tone="bad">{broker.offline_count} offline</Chip> : null}
-        {broker.damaged_count ? (
-          <Chip tone="bad" title="Something of them rotted on disk, and no other replica has had it so far">
-            {broker.damaged_count} damaged
-          </Chip>
-        ) : null}
+        <span className="broker-logs">
+          {bytes(broker.size_bytes)}
+          {broker.offline_count ? <Chip tone="bad">{broker.offline_count} offline</Chip> : null}
+          {damagedCount(broker) > 0 && (
+            <Chip tone="bad" title="Something of them rotted on disk, and no other replica has had it so far">
+              {damagedCount(broker)} damaged
+            </Chip>
+          )}
+        </span>
       </td>
       <td className="num" data-label="Disk free">
         {broker.is_disk_low && !isDown ? (

@@ -47,6 +47,11 @@ describe("the verdict", () => {
     });
   });
 
+  it("counts damaged logs, but not those of a broker that is gone", () => {
+    const brokers = [broker(1, { damaged_count: 1 }), broker(2, { damaged_count: 2, status: "down" })];
+    expect(verdictOf(cluster({ under_replicated: 4 }, brokers)).text).toBe("1 log damaged on disk");
+  });
+
   it("says which brokers are away", () => {
     const away = [broker(1), broker(2, { status: "down" }), broker(3, { status: "fenced" })];
     expect(verdictOf(cluster({ under_replicated: 4 }, away)).text).toBe("Broker 2, 3 are away");

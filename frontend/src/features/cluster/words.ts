@@ -14,15 +14,20 @@ export function verdictOf(cluster: Cluster): Verdict {
   const { leaderless, under_min_isr, under_replicated, moving } = cluster.partitions;
   const absent = cluster.brokers.filter((broker) => broker.status === "down" || broker.status === "fenced");
   const names = absent.map((broker) => broker.id).join(", ");
+  const damaged = cluster.brokers.reduce((sum, broker) => sum + damagedCount(broker), 0);
   if (leaderless) return { tone: "bad", text: `${counted(leaderless, "partition", "partitions")} without a leader` };
   if (under_min_isr) return { tone: "bad", text: `${counted(under_min_isr, "partition", "partitions")} under min ISR` };
   if (cluster.quorum.leader === null) return { tone: "bad", text: "No controller" };
+  if (damaged) return { tone: "bad", text: `${counted(damaged, "log", "logs")} damaged on disk` };
   if (absent.length) return { tone: "warn", text: `Broker ${names} ${absent.length === 1 ? "is" : "are"} away` };
   if (under_replicated)
     return { tone: "warn", text: `${counted(under_replicated, "partition", "partitions")} under-replicated` };
   if (moving) return { tone: "accent", text: `${counted(moving, "partition", "partitions")} moving` };
   return { tone: "ok", text: "All is well" };
 }
+
+/** Of logs that rotted and were not mended; what a broker said before it went tells nothing. */
+export const damagedCount = (broker: BrokerRow): number => (broker.status === "down" ? 0 : (broker.damaged_count ?? 0));
 
 export interface Totals {
   atMs: number;
