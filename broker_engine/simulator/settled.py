@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import groupby
 
 from broker_engine.client.model import TopicPartition
 from broker_engine.log.damage import Hole
@@ -71,28 +74,29 @@ class Settling:
         return [node.broker.image for node in self._cluster.nodes.values() if node.broker is not None]
 
     def _rotten(self, newest: MetadataImage) -> str | None:
-        """F13: what others have is put in its place."""
-        for node, local, hole in self._holes():
-            replicas = _replicas(newest, local)
-            if any(_is_sound(local, other, hole) for other in self._copies(local, replicas)):
-                return f"{node.name} has not mended {local.name}-{local.index}: {hole}"
+        """F13: what others have is put in its place, a segment at a time."""
+        for node, local, holes in self._damaged_segments():
+            if all(self._is_sound_elsewhere(newest, local, hole) for hole in holes):
+                return f"{node.name} has not mended {local.name}-{local.index}: {holes}"
         return None
 
     def is_beyond_help(self) -> str | None:
         """A leader whose copy is damaged where nobody has it, of a topic that may lose records: none can follow it."""
         newest = max(self._images(), key=_offset)
-        for node, local, hole in self._holes():
-            copies = self._copies(local, _replicas(newest, local))
-            is_alone = local.is_leader and not any(_is_sound(local, other, hole) for other in copies)
-            if is_alone and local.name.name in self._losing_topics:
-                return f"{node.name} leads {local.name}-{local.index}, and nobody has {hole}"
+        for node, local, holes in self._damaged_segments():
+            lost = [hole for hole in holes if not self._is_sound_elsewhere(newest, local, hole)]
+            if local.is_leader and lost and local.name.name in self._losing_topics:
+                return f"{node.name} leads {local.name}-{local.index}, and nobody has {lost}"
         return None
 
-    def _holes(self) -> Iterator[tuple[SimNode, LocalPartition, Hole]]:
+    def _damaged_segments(self) -> Iterator[tuple[SimNode, LocalPartition, list[Hole]]]:
         for node in self._cluster.brokers:
             for local in node.broker.partitions.all() if node.broker is not None else ():
-                for hole in local.log.holes:
-                    yield node, local, hole
+                for _, holes in groupby(local.log.holes, key=partial(_segment_number, local.log.segment_bases)):
+                    yield node, local, list(holes)
+
+    def _is_sound_elsewhere(self, newest: MetadataImage, local: LocalPartition, hole: Hole) -> bool:
+        return any(_is_sound(local, copy, hole) for copy in self._copies(local, _replicas(newest, local)))
 
     def _copies(self, local: LocalPartition, replicas: Sequence[int]) -> Iterator[LocalPartition]:
         for node in self._cluster.brokers:
@@ -127,6 +131,10 @@ class Settling:
                 if state.leader < 0 and topic.name.name in self._losing_topics:
                     found.append(TopicPartition(topic.name.name, index))
         return found
+
+
+def _segment_number(bases: Sequence[int], hole: Hole) -> int:
+    return bisect(bases, hole.start_offset)
 
 
 def _replicas(image: MetadataImage, local: LocalPartition) -> Sequence[int]:
