@@ -45,10 +45,12 @@ def refuse(request: BrokerHeartbeatRequest, error: BrokerError) -> BrokerHeartbe
 
 async def _fence_as_wanted(request: BrokerHeartbeatRequest, call: Call) -> None:
     broker_id, epoch, config = request.broker_id, request.broker_epoch, call.broker.config
-    is_fenced = call.broker.image.brokers[broker_id].is_fenced
-    has_seen_itself = request.current_metadata_offset >= epoch
-    if is_fenced and not request.want_fence and has_seen_itself:
-        await call.broker.metadata.commit(lambda image: unfence_broker(image, broker_id, epoch, config=config))
+    image, liveness = call.broker.image, call.broker.controller_loop.liveness
+    is_fenced, seen_offset = image.brokers[broker_id].is_fenced, request.current_metadata_offset
+    if is_fenced and not request.want_fence:
+        if liveness.has_caught_up(broker_id, epoch, seen_offset, image.next_offset - 1):
+            await call.broker.metadata.commit(lambda image: unfence_broker(image, broker_id, epoch, config=config))
+            liveness.note_unfenced(broker_id)
     elif request.want_fence and not is_fenced and not is_cluster_of_one(call.broker.image, broker_id):
         await call.broker.metadata.commit(lambda image: fence_broker(image, broker_id, epoch, config=config))
 

@@ -22,10 +22,13 @@ class Liveness:
         self._session_timeout_ms = session_timeout_ms
         self._sessions: dict[int, _Session] = {}
         self._stopping: dict[tuple[int, int], tuple[int, int]] = {}
+        self._returning: dict[int, tuple[int, int]] = {}
+        """By fenced broker that asks to serve: its epoch, and where the metadata ended when it first did."""
 
     def on_leadership(self, image: MetadataImage, now_ms: int) -> None:
         """Everybody who counts as alive has a whole session to say so."""
         self._stopping.clear()
+        self._returning.clear()
         self._sessions = {
             broker.id: _Session(broker.epoch, now_ms, -1) for broker in image.brokers.values() if not broker.is_fenced
         }
@@ -59,6 +62,17 @@ class Liveness:
     def stop_began(self, broker_id: int, broker_epoch: int, offset: int, now_ms: int) -> tuple[int, int]:
         """(offset, time) when this broker's leaders had moved away: what was told first counts."""
         return self._stopping.setdefault((broker_id, broker_epoch), (offset, now_ms))
+
+    def has_caught_up(self, broker_id: int, broker_epoch: int, seen_offset: int, end_offset: int) -> bool:
+        """Whether a fenced broker that asks to serve has seen all that was decided until it first did: who leads in its
+        place is part of that. Without it, it would go on as if it had not been fenced.
+        """
+        if broker_id not in self._returning or self._returning[broker_id][0] != broker_epoch:
+            self._returning[broker_id] = (broker_epoch, end_offset)
+        return seen_offset >= self._returning[broker_id][1]
+
+    def note_unfenced(self, broker_id: int) -> None:
+        self._returning.pop(broker_id, None)
 
     def has_everybody_reached(self, image: MetadataImage, offset: int, *, but: int) -> bool:
         """Whether all live brokers other than `but` have replayed the record at `offset`."""

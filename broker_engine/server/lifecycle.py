@@ -79,10 +79,11 @@ class Lifecycle:
 
     @property
     def is_self_fenced(self) -> bool:
-        """The controller was not heard of for a whole session, or has let others lead, as asked: what this broker's
-        image says of its leaders may be old.
+        """The controller was not heard of for a whole session, or has let others lead, as asked or not: what this
+        broker's image says of its leaders may be old.
         """
-        return self._is_drained or self._clock.monotonic_ms() - self._heard_ms > self._config.broker_session_timeout_ms
+        silent_ms = self._clock.monotonic_ms() - self._heard_ms
+        return not self.is_unfenced.is_set() or silent_ms > self._config.broker_session_timeout_ms
 
     # --- registration
 

@@ -32,6 +32,17 @@ def test_a_new_controller_gives_everybody_a_full_session() -> None:
     assert liveness.expired(109_000) == [(1, image.brokers[1].epoch), (2, image.brokers[2].epoch)]
 
 
+def test_a_fenced_broker_returns_when_it_has_seen_who_leads_in_its_place() -> None:
+    liveness = Liveness(9000)
+    assert not liveness.has_caught_up(1, 5, 40, 60)
+    assert not liveness.has_caught_up(1, 5, 59, 99), "no more is asked of it than at first, or it might never return"
+    assert liveness.has_caught_up(1, 5, 60, 120)
+    liveness.note_unfenced(1)
+    assert not liveness.has_caught_up(1, 5, 61, 130), "it was fenced again"
+    assert not liveness.has_caught_up(1, 131, 130, 131), "another life"
+    assert liveness.has_caught_up(1, 131, 131, 140)
+
+
 def test_a_stopping_broker_waits_until_the_others_know() -> None:
     image = cluster(3)
     liveness = Liveness(9000)

@@ -108,16 +108,32 @@ async def test_a_broker_asks_to_serve_until_it_may() -> None:
 
 
 async def test_silence_for_a_session_fences_and_an_answer_frees() -> None:
-    life = Life(BrokerRegistrationResponse(broker_epoch=1))
+    free = BrokerHeartbeatResponse(is_fenced=False)
+    life = Life(BrokerRegistrationResponse(broker_epoch=1), free)
     await life.it.register(IDENTITY, ENDPOINTS, None, None)
+    assert life.it.is_self_fenced, "nobody has let it serve yet"
+    life.it.ask_to_serve()
+    await life.run_until(life.it.is_unfenced)
     life.clock.ms = 100
     assert not life.it.is_self_fenced
     life.clock.ms = 101
     assert life.it.is_self_fenced
-    life.controller.answers = deque([BrokerHeartbeatResponse(is_fenced=False)])
+    life.controller.answers = deque([free])
+    running = asyncio.ensure_future(life.it.run())
+    await until(lambda: not life.it.is_self_fenced)
+    running.cancel()
+
+
+async def test_a_broker_that_was_fenced_takes_nothing_until_it_may_serve_again() -> None:
+    """What its image says of who leads may be from before: a disk that stands still keeps it from learning more."""
+    fenced, free = BrokerHeartbeatResponse(is_fenced=True), BrokerHeartbeatResponse(is_fenced=False)
+    life = Life(free, fenced)
     life.it.ask_to_serve()
-    await life.run_until(life.it.is_unfenced)
-    assert not life.it.is_self_fenced
+    running = asyncio.ensure_future(life.it.run())
+    await until(lambda: len(life.controller.seen) > 1 and life.it.is_self_fenced)
+    life.controller.answers = deque([free])
+    await until(lambda: not life.it.is_self_fenced)
+    running.cancel()
 
 
 async def test_a_broker_that_asks_to_be_drained_takes_nothing_until_it_serves_again() -> None:
