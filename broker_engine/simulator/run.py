@@ -140,18 +140,24 @@ class Run:
         if await self._all_done(tasks) and self.report.is_ok:
             await self._wait(self.settling.is_stable, STABLE_WITHIN_S, "37 transactions are left open")
             await self._wait(self.settling.is_mended, SETTLE_WITHIN_S, "rot is not mended")
-            await self._finish()
+            if not self._is_beyond_help():
+                await self._finish()
 
     async def _settle(self) -> bool:
         """False also where it cannot be: then nothing more is asked of the run."""
         missing = await self._until(self.settling.is_settled, SETTLE_WITHIN_S)
         if missing is None:
             return True
-        if (lost := self.settling.is_beyond_help()) is not None:
-            self.cluster.note(f"more copies are gone than were promised to outlive: {lost}")
-        else:
+        if not self._is_beyond_help():
             self._violate("41 liveness", f"the cluster did not settle within {SETTLE_WITHIN_S:.0f} s: {missing}")
         return False
+
+    def _is_beyond_help(self) -> bool:
+        """The only copy of something rotted: nobody can read it, or follow it."""
+        lost = self.settling.is_beyond_help()
+        if lost is not None:
+            self.cluster.note(f"more copies are gone than were promised to outlive: {lost}")
+        return lost is not None
 
     async def _chaos(self) -> None:
         began_s = self.loop.now_s
