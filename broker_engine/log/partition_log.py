@@ -11,7 +11,7 @@ The recovery point and the log's start come in by `open`'s arguments: their chec
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Self
 from uuid import UUID
 
@@ -33,7 +33,14 @@ from broker_engine.log.snapshots import SnapshotFiles
 from broker_engine.log.txn_index import AbortedTransaction
 from broker_engine.log.verify import VerifyJob
 from broker_engine.records.builder import stamp_append_time
-from broker_engine.records.header import HEADER_SIZE_BYTES, NO_TIMESTAMP, BatchHeader, pack_header
+from broker_engine.records.header import (
+    FRONT_SIZE_BYTES,
+    HEADER_SIZE_BYTES,
+    NO_TIMESTAMP,
+    BatchHeader,
+    pack_front,
+    pack_header,
+)
 
 __all__ = ["AppendResult", "LogRead", "LogState", "PartitionLog"]
 
@@ -139,6 +146,34 @@ class PartitionLog(CompactableLog):
         return AppendResult(
             base_offset, stored.last_offset, NO_TIMESTAMP if log_append_time_ms is None else log_append_time_ms
         )
+
+    def append_run(
+        self, batches: Sequence[memoryview], headers: Sequence[BatchHeader], *, leader_epoch: int
+    ) -> AppendResult | None:
+        """Checked batches one behind the other, in one write: all of them, or None, and nothing was written, where they
+        do not belong into one segment. Nothing but what is in front of their CRC is changed.
+        """
+        self._check_online()
+        segment = self._segments[-1]
+        base_offset = offset = segment.end_offset
+        parts: list[bytes | memoryview] = []
+        for batch, header in zip(batches, headers, strict=True):
+            parts += (pack_front(offset, header.batch_length, leader_epoch), batch[FRONT_SIZE_BYTES:])
+            offset += header.record_count
+        size_bytes = sum(map(len, batches))
+        now_ms = self._clock.now_ms()
+        if segment.should_roll_before_run(headers, offset, size_bytes, self.config, now_ms):
+            return None
+        position = segment.size_bytes
+        try:
+            self._note_epoch(leader_epoch, base_offset)
+            self._write(segment, parts, size_bytes)
+        except OSError as error:
+            raise storage_error(error) from error
+        interval_bytes = self.config.index_interval_bytes
+        segment.observe_appended(position, headers, append_ms=now_ms, index_interval_bytes=interval_bytes)
+        self._unsynced[segment] = None
+        return AppendResult(base_offset, offset - 1, NO_TIMESTAMP)
 
     def _write(self, segment: Segment, parts: list[bytes | memoryview], expected_bytes: int) -> None:
         """All parts, or the file as it was before."""

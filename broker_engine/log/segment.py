@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from broker_engine.log.config import LogConfig
@@ -14,7 +14,7 @@ from broker_engine.log.index import OFFSET_ENTRY, TIME_ENTRY, GrowingIndex, Inde
 from broker_engine.log.plain_run import RunState
 from broker_engine.log.scan import ScannedBatch, find_batch, scan_batches
 from broker_engine.log.txn_index import TransactionIndex
-from broker_engine.records.header import NO_TIMESTAMP, BatchHeader
+from broker_engine.records.header import LOG_OVERHEAD_BYTES, NO_TIMESTAMP, BatchHeader
 
 LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
@@ -86,37 +86,64 @@ class Segment:
             return False
         return (
             size_bytes + header.size_bytes > config.segment_bytes
-            or self._age_ms_at(header, now_ms) > config.roll_ms(self.jitter_share)
+            or self._age_ms_at(header.max_timestamp, now_ms) > config.roll_ms(self.jitter_share)
             or self._is_an_index_full(config.segment_index_bytes)
             or header.last_offset - self.base_offset > RELATIVE_OFFSET_MAX
         )
 
-    def _is_an_index_full(self, index_bytes_max: int) -> bool:
+    def should_roll_before_run(
+        self, headers: Sequence[BatchHeader], end_offset: int, size_bytes: int, config: LogConfig, now_ms: int
+    ) -> bool:
+        """Does one of these batches, which end at `end_offset` and have `size_bytes`, belong into a new segment?"""
+        timestamps = [header.max_timestamp for header in headers]
+        roll_ms = config.roll_ms(self.jitter_share)
+        return (
+            self.size_bytes + size_bytes > config.segment_bytes
+            or self._age_ms_at(max(timestamps), now_ms) > roll_ms
+            or self._age_ms_at(min(timestamps), now_ms) > roll_ms  # it may have no time: then the clock's counts
+            or self._is_an_index_full(config.segment_index_bytes, new_entry_count=len(headers))
+            or end_offset - 1 - self.base_offset > RELATIVE_OFFSET_MAX
+        )
+
+    def _is_an_index_full(self, index_bytes_max: int, new_entry_count: int = 1) -> bool:
         """The time index keeps room for the entry that sealing adds."""
-        offset_bytes = (self.offset_index.entry_count + 1) * OFFSET_ENTRY.size
-        time_bytes = (self.time_index.entry_count + 2) * TIME_ENTRY.size
+        offset_bytes = (self.offset_index.entry_count + new_entry_count) * OFFSET_ENTRY.size
+        time_bytes = (self.time_index.entry_count + new_entry_count + 1) * TIME_ENTRY.size
         return offset_bytes > index_bytes_max or time_bytes > index_bytes_max
 
-    def _age_ms_at(self, header: BatchHeader, now_ms: int) -> int:
+    def _age_ms_at(self, timestamp: int, now_ms: int) -> int:
         """By the records' own time where they have one, as Kafka counts it; else by the clock."""
         first = self.first_timestamp
-        if first is None or first < 0 or header.max_timestamp < 0:
+        if first is None or first < 0 or timestamp < 0:
             return now_ms - self.created_ms
-        return header.max_timestamp - first
+        return timestamp - first
 
     def observe(self, position: int, header: BatchHeader, *, append_ms: int, index_interval_bytes: int) -> None:
         """Take note of a batch that now lies at `position`: the same for an append and for a recovery scan."""
-        timestamp = header.max_timestamp
+        self._observe(position, header, header.base_offset, append_ms, index_interval_bytes)
+
+    def observe_appended(
+        self, position: int, headers: Sequence[BatchHeader], *, append_ms: int, index_interval_bytes: int
+    ) -> None:
+        """Take note of batches that were just appended, one behind the other. Headers are as they were sent."""
+        for header in headers:
+            self._observe(position, header, self.end_offset, append_ms, index_interval_bytes)
+            position += header.batch_length + LOG_OVERHEAD_BYTES
+
+    def _observe(
+        self, position: int, header: BatchHeader, base_offset: int, append_ms: int, index_interval_bytes: int
+    ) -> None:
+        timestamp, last_offset = header.max_timestamp, base_offset + header.last_offset_delta
         if self.first_timestamp is None:
             self.first_timestamp = timestamp
         if timestamp > self.max_timestamp[0]:
-            self.max_timestamp = MaxTimestamp(timestamp, header.last_offset)
+            self.max_timestamp = MaxTimestamp(timestamp, last_offset)
         age_stamp = append_ms if timestamp < 0 or timestamp > append_ms else timestamp
         self.newest_ms = max(self.newest_ms, age_stamp)
         if self._bytes_since_entry > index_interval_bytes:
-            self._add_index_entries(position, header)
-        self._bytes_since_entry += header.size_bytes
-        self.end_offset = header.base_offset + header.last_offset_delta + 1
+            self._add_index_entries(position, last_offset)
+        self._bytes_since_entry += header.batch_length + LOG_OVERHEAD_BYTES
+        self.end_offset = last_offset + 1
 
     def observe_run(self, state: RunState, size_bytes: int) -> None:
         """At recovery: take note of ordinary batches (plain_run) none of which gets an index entry."""
@@ -129,9 +156,9 @@ class Segment:
         """How much more fits before a batch gets an index entry; negative if the next one does."""
         return index_interval_bytes - self._bytes_since_entry
 
-    def _add_index_entries(self, position: int, header: BatchHeader) -> None:
+    def _add_index_entries(self, position: int, last_offset: int) -> None:
         assert isinstance(self.offset_index, GrowingIndex), "only the active segment grows"
-        self.offset_index.append(header.last_offset - self.base_offset, position)
+        self.offset_index.append(last_offset - self.base_offset, position)
         self.add_last_time_entry()
         self._bytes_since_entry = 0
 

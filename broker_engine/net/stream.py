@@ -132,7 +132,7 @@ class NetCounters:
     bytes_in: int = 0
     bytes_out: int = 0
     recv_calls: int = 0
-    sendmsg_calls: int = 0
+    send_calls: int = 0
     sendfile_calls: int = 0
     sendfile_bytes: int = 0
     cold_range_count: int = 0

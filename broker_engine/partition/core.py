@@ -7,7 +7,7 @@ clock. Numbers in comments are the rules of reliability.md section 2.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from broker_engine.errors import BrokerError, ErrorCode
@@ -173,6 +173,13 @@ class PartitionCore(ReplicaCore):
             return APPEND
         return Duplicate(earlier.base_offset, earlier.last_offset, earlier.timestamp)
 
+    def run_length(self, headers: Sequence[BatchHeader], acks: int, now_ms: int) -> int:
+        """How many of these checked batches, from the first on, may be appended together. 0: ask `decide_produce`."""
+        if self.refusals or (acks == ACKS_ALL and not self._has_enough_replicas):
+            return 0
+        self.producers.expire(now_ms)
+        return self.producers.in_order_count(headers)
+
     def _check_refused_before(self, header: BatchHeader, now_ms: int) -> None:
         code = self.refusals.explain(header, now_ms)
         if code is not None:
@@ -206,6 +213,15 @@ class PartitionCore(ReplicaCore):
         is_fsync = self.settings.ack_durability is AckDurability.FSYNC
         effects: list[Effect] = [NEED_FLUSH] if is_fsync else self._advance()
         return [NoteAborted(ended), *effects] if ended is not None and ended.is_aborted else effects
+
+    def on_run_appended(
+        self, headers: Sequence[BatchHeader], base_offset: int, end_offset: int, now_ms: int
+    ) -> list[Effect]:
+        """As many as `run_length` said are in the log now, one behind the other."""
+        assert base_offset == self.log_end_offset, "appended where the log ended"
+        self.log_end_offset = end_offset
+        self.producers.record_run(headers, base_offset, now_ms)
+        return [NEED_FLUSH] if self.is_fsync else self._advance()
 
     def on_flushed(self, durable_end_offset: int) -> list[Effect]:
         self._note_flushed(durable_end_offset)

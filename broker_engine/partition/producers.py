@@ -8,7 +8,7 @@ Kafka. Transactions that are open, or whose marker is not committed yet, hold th
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import ItemsView, Iterable, Iterator
+from collections.abc import ItemsView, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from broker_engine.errors import BrokerError, ErrorCode
@@ -108,6 +108,29 @@ class ProducerStates:
             return self._check_with_transaction(header, producer, guard)
         return None if producer is None else _check_order(producer, header)
 
+    def in_order_count(self, headers: Sequence[BatchHeader]) -> int:
+        """How many of these batches, from the first on, simply come next: of one producer that is known here, in its
+        sequence, or of none, and outside of any transaction. About the one behind them `check` has its say.
+        """
+        first = headers[0]
+        producer = self._producers.get(first.producer_id)
+        if self.transactions or (producer is None and first.has_producer_id):
+            return 0
+        producer_id = first.producer_id
+        epoch = first.producer_epoch if producer is None else producer.epoch
+        sequence = first.base_sequence if producer is None else producer.next_sequence
+        for count, header in enumerate(headers):
+            if (
+                header.base_sequence != sequence
+                or header.producer_id != producer_id
+                or header.producer_epoch != epoch
+                or header.attributes & TRANSACTIONAL_BIT
+            ):
+                return count
+            if producer is not None:
+                sequence = (sequence + header.record_count) % SEQUENCE_END
+        return len(headers)
+
     def _check_with_transaction(
         self, header: BatchHeader, producer: Producer | None, guard: Guard | None
     ) -> BatchMetadata | None:
@@ -204,6 +227,23 @@ class ProducerStates:
         if marker is not None:
             producer.coordinator_epoch = marker.coordinator_epoch
         return self._record_transaction(header, base_offset, marker) if header.is_transactional else None
+
+    def record_run(self, headers: Sequence[BatchHeader], base_offset: int, now_ms: int) -> None:
+        """Take note of batches that `in_order_count` counted, and that are in the log now, one behind the other."""
+        last = headers[-1]
+        if not last.has_producer_id:
+            return
+        producer = self._producers[last.producer_id]
+        self._producers.move_to_end(last.producer_id)
+        producer.last_seen_ms = now_ms
+        producer.last_timestamp = last.max_timestamp
+        for header in headers:
+            first, delta = header.base_sequence, header.last_offset_delta
+            offsets = (base_offset, base_offset + delta)
+            producer.batches.append(
+                BatchMetadata(first, (first + delta) % SEQUENCE_END, *offsets, header.max_timestamp)
+            )
+            base_offset += delta + 1
 
     def _record_transaction(
         self, header: BatchHeader, base_offset: int, marker: TxnMarker | None

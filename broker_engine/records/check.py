@@ -11,6 +11,7 @@ the producer's sequence (partition core).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from crc32c import crc32c
@@ -70,9 +71,9 @@ def check_produced(records: memoryview, *, produce_version: int, limits: Produce
     The header's `size_bytes` says where the batch ends: bytes after it are not part of it. Its attributes, maxTimestamp
     and CRC are those to store, so the log packs it again instead of copying the producer's.
     """
-    plain = _plain_header(records, produce_version, limits, now_ms)
-    if plain is not None:
-        return plain
+    plain = plain_headers((records,), produce_version=produce_version, limits=limits, now_ms=now_ms)
+    if plain:
+        return plain[0]
     return check_one_by_one(records, produce_version=produce_version, limits=limits, now_ms=now_ms)
 
 
@@ -101,31 +102,39 @@ def check_one_by_one(records: memoryview, *, produce_version: int, limits: Produ
     return _put_right(header, records, max_timestamp)
 
 
-def _plain_header(records: memoryview, produce_version: int, limits: ProduceLimits, now_ms: int) -> BatchHeader | None:
-    """The header of a batch that has nothing to put right, found by comparisons alone: nearly every batch is one, and
-    each is looked at here. None: the checks one by one say what is the matter, or that nothing is.
+def plain_headers(
+    batches: Iterable[memoryview], *, produce_version: int, limits: ProduceLimits, now_ms: int
+) -> list[BatchHeader]:
+    """The headers of batches that have nothing to put right, found by comparisons alone, up to the first that is
+    different: nearly every batch is one, and each is looked at here. The checks one by one say what is the matter with
+    that one, or that nothing is.
     """
-    size_bytes = len(records)
-    if size_bytes < HEADER_SIZE_BYTES or size_bytes > limits.max_message_bytes:
-        return None
-    header = parse_header(records)
-    base, length, _, magic, crc, attributes, last_delta, first_ms, last_ms, producer_id, _, sequence, count = header
+    headers: list[BatchHeader] = []
+    if limits.needs_walk or limits.stored_as or produce_version < _ZSTD_PRODUCE_VERSION_MIN:
+        return headers
     earliest_ms, latest_ms = now_ms - limits.timestamp_before_ms_max, now_ms + limits.timestamp_after_ms_max
-    is_plain = (
-        length == size_bytes - LOG_OVERHEAD_BYTES
-        and base == 0
-        and magic == MAGIC
-        and 0 <= attributes & ~TRANSACTIONAL_BIT <= Codec.ZSTD
-        and 0 < count == last_delta + 1
-        and count * _RECORD_BYTES_MIN <= length - BATCH_LENGTH_MIN
-        and earliest_ms <= first_ms <= latest_ms
-        and earliest_ms <= last_ms <= latest_ms
-        and (sequence >= 0 or producer_id < 0)
-        and produce_version >= _ZSTD_PRODUCE_VERSION_MIN
-        and not (limits.needs_walk or limits.stored_as)
-        and crc32c(records[CRC_START:]) == crc
-    )
-    return header if is_plain else None
+    size_bytes_max = limits.max_message_bytes
+    for records in batches:
+        size_bytes = len(records)
+        if size_bytes < HEADER_SIZE_BYTES or size_bytes > size_bytes_max:
+            break
+        header = parse_header(records)
+        base, length, _, magic, crc, attributes, last_delta, first_ms, last_ms, producer_id, _, sequence, count = header
+        if not (
+            length == size_bytes - LOG_OVERHEAD_BYTES
+            and base == 0
+            and magic == MAGIC
+            and 0 <= attributes & ~TRANSACTIONAL_BIT <= Codec.ZSTD
+            and 0 < count == last_delta + 1
+            and count * _RECORD_BYTES_MIN <= length - BATCH_LENGTH_MIN
+            and earliest_ms <= first_ms <= latest_ms
+            and earliest_ms <= last_ms <= latest_ms
+            and (sequence >= 0 or producer_id < 0)
+            and crc32c(records[CRC_START:]) == crc
+        ):
+            break
+        headers.append(header)
+    return headers
 
 
 def _only_batch(records: memoryview) -> BatchHeader:

@@ -33,6 +33,9 @@ DELETE_HORIZON_BIT = 0x40
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _LENGTH_AT_8 = struct.Struct(">8xi")
+_FRONT = struct.Struct(">qii")
+FRONT_SIZE_BYTES = _FRONT.size
+"""Base offset, length and leader epoch: what a log gives a batch, and its CRC does not cover."""
 assert _HEADER.size == HEADER_SIZE_BYTES
 
 
@@ -108,6 +111,10 @@ def parse_header(buffer: bytes | bytearray | memoryview, position: int = 0) -> B
 
 def pack_header(header: BatchHeader) -> bytes:
     return _HEADER.pack(*header)
+
+
+def pack_front(base_offset: int, batch_length: int, leader_epoch: int) -> bytes:
+    return _FRONT.pack(base_offset, batch_length, leader_epoch)
 
 
 def compute_crc(header: BatchHeader, payload: bytes | memoryview) -> int:

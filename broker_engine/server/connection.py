@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol
 
 from broker_engine.clock import Clock
@@ -52,7 +53,9 @@ class RequestHandler(Protocol):
         """False once the one who signed in is no longer known."""
         ...
 
-    def on_frame(self, frame: memoryview) -> Outcome | Later: ...
+    def on_frame(self, frame: memoryview, following: Iterator[memoryview]) -> tuple[Outcome | Later, int]:
+        """Begin a request, and as many of those behind it as have one answer together with it: how many of them."""
+        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -60,6 +63,7 @@ class _Slot:
     """The place of one answer in the order of answers."""
 
     reserved_bytes: int
+    request_count: int
     outcome: Outcome | None = None
     task: asyncio.Future[Outcome | Later] | None = None
 
@@ -83,6 +87,7 @@ class Connection:
         self._on_closed = on_closed
         self._framer = Framer()
         self._slots: deque[_Slot] = deque()
+        self._in_flight_count = 0  # of requests
         self._exclusive: _Slot | None = None  # no other request begins before this one is answered
         self._reserved_bytes = 0  # for the frame that comes next
         self._is_waiting_for_budget = False
@@ -161,12 +166,18 @@ class Connection:
             self._begin(frame)
         return True
 
+    def _following(self) -> Iterator[memoryview]:
+        """What may begin together with a request that is about to. Large frames come one by one: each has its room."""
+        if self._reserved_bytes:
+            return iter(())
+        return islice(self._framer.following(SMALL_FRAME_BYTES), REQUESTS_IN_FLIGHT_MAX - 1 - self._in_flight_count)
+
     def _may_begin(self) -> bool:
         return (
             self._exclusive is None
             and not self._is_ending
             and not self._is_waiting_for_budget
-            and len(self._slots) < REQUESTS_IN_FLIGHT_MAX
+            and self._in_flight_count < REQUESTS_IN_FLIGHT_MAX
             and self.stream.write_buffer_bytes + self._outbox_bytes <= WRITE_BUFFER_BYTES_MAX
         )
 
@@ -216,13 +227,16 @@ class Connection:
     # --- out
 
     def _begin(self, frame: memoryview) -> None:
-        result = self._handler.on_frame(frame)
+        result, more_count = self._handler.on_frame(frame, self._following())
+        if more_count:
+            self._framer.skip(more_count)
         if isinstance(result, Outcome) and not self._slots and not self._reserved_bytes and not result.is_last:
             self._put_out(result)  # nobody waits before it: most answers come this way
             return
-        slot = _Slot(self._reserved_bytes)
+        slot = _Slot(self._reserved_bytes, 1 + more_count)
         self._reserved_bytes = 0
         self._slots.append(slot)
+        self._in_flight_count += slot.request_count
         self._settle_or_wait(slot, result)
 
     def _settle_or_wait(self, slot: _Slot, result: Outcome | Later) -> None:
@@ -268,7 +282,7 @@ class Connection:
 
     def _send_settled(self) -> None:
         while self._slots and (outcome := self._slots[0].outcome) is not None:
-            self._slots.popleft()
+            self._in_flight_count -= self._slots.popleft().request_count
             self._put_out(outcome)
             if outcome.is_last:
                 self._end()

@@ -7,6 +7,7 @@ that comes in many pieces `make_room` sets a buffer of its size aside, and a str
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 
 _LENGTH = struct.Struct(">i")
 _LENGTH_BYTES = _LENGTH.size
@@ -78,3 +79,18 @@ class Framer:
         self._start = end
         self._is_lent = True
         return memoryview(buffer)[begin:end]
+
+    def following(self, frame_bytes_max: int) -> Iterator[memoryview]:
+        """The whole frames that come next, without handing them out: `skip` does that. Ends at one above the bound."""
+        buffer, position = memoryview(self._buffer), self._start
+        while position + _LENGTH_BYTES <= self._end:
+            (length,) = _LENGTH.unpack_from(buffer, position)
+            begin, position = position + _LENGTH_BYTES, position + _LENGTH_BYTES + length
+            if not 0 < length <= frame_bytes_max or position > self._end:
+                return
+            yield buffer[begin:position]
+
+    def skip(self, count: int) -> None:
+        """So many of those that `following` showed were taken."""
+        for _ in range(count):
+            self._start += _LENGTH_BYTES + _LENGTH.unpack_from(self._buffer, self._start)[0]

@@ -8,7 +8,7 @@ out the core's effects: a flush is asked for, waiters are told. Opening, deletin
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, NoReturn, Protocol
 from uuid import UUID
 
@@ -37,6 +37,7 @@ from broker_engine.partition.core import (
 from broker_engine.partition.follower_core import FollowerCore
 from broker_engine.partition.verification import Guard
 from broker_engine.records.batch import check_produced, parse_header
+from broker_engine.records.check import plain_headers
 from broker_engine.records.control import TxnMarker
 from broker_engine.records.header import BatchHeader
 from broker_engine.records.recompress import as_stored
@@ -57,6 +58,14 @@ class Appended(NamedTuple):
     log_append_time_ms: int
     log_start_offset: int
     record_count: int
+
+
+class AppendedRun(NamedTuple):
+    base_offset: int
+    end_offset: int
+    log_start_offset: int
+    record_counts: list[int]
+    """Of each batch."""
 
 
 class ReplicaWatch(Protocol):
@@ -257,6 +266,28 @@ class LocalPartition:
             self.log_start_offset,
             header.record_count,
         )
+
+    def append_run(self, batches: Sequence[memoryview], *, produce_version: int, acks: int) -> AppendedRun | None:
+        """As many of a client's batches, from the first on, as need no look of their own: in one write, and with one
+        word to whoever waits. None: nothing was done, `append` says why not.
+        """
+        core = self.leading or self._not_leading()
+        now_ms, monotonic_ms = self._clock.now_ms(), self._clock.monotonic_ms()
+        headers = plain_headers(batches, produce_version=produce_version, limits=self._limits, now_ms=now_ms)
+        count = core.run_length(headers, acks, monotonic_ms) if headers else 0
+        if count == 0:
+            return None
+        if count < len(batches):
+            batches, headers = batches[:count], headers[:count]
+        result = self.log.append_run(batches, headers, leader_epoch=core.leader_epoch)
+        if result is None:
+            return None
+        base_offset, end_offset = result.base_offset, result.last_offset + 1
+        self.last_append_ms = now_ms
+        self._appended_bytes += sum(map(len, batches))
+        self.perform(core.on_run_appended(headers, base_offset, end_offset, monotonic_ms))
+        self.after_append()
+        return AppendedRun(base_offset, end_offset, self.log_start_offset, [each.record_count for each in headers])
 
     def note_refused(self, header: BatchHeader, code: ErrorCode) -> None:
         """A client's batch was refused before it came here: what is behind it is not out of order."""

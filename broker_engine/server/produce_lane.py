@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import struct
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from broker_engine.errors import BrokerError
@@ -20,9 +20,9 @@ from broker_engine.handlers import produce
 from broker_engine.handlers.api import Answer, Call
 from broker_engine.handlers.topics import find_topic, led_partition
 from broker_engine.names import is_internal_topic
-from broker_engine.records.header import ATTRIBUTES_LOW_BYTE, HEADER_SIZE_BYTES, TRANSACTIONAL_BIT
+from broker_engine.records.header import ATTRIBUTES_LOW_BYTE, HEADER_SIZE_BYTES, NO_TIMESTAMP, TRANSACTIONAL_BIT
 from broker_engine.server.acks import AckWait
-from broker_engine.server.local_partition import Appended, LocalPartition
+from broker_engine.server.local_partition import Appended, AppendedRun, LocalPartition
 from broker_engine.server.outcome import HANG_UP, NO_ANSWER, Later, Outcome
 from broker_engine.server.produce_shape import (
     FLEXIBLE_SINCE,
@@ -73,30 +73,59 @@ class ProduceLane:
         self._principal: object = None
         self._usage = TenantUsage()
 
-    def on_frame(self, frame_view: memoryview) -> Outcome | Later | None:
-        """None: nothing was done, the request takes the ordinary way."""
+    def on_frame(self, frame_view: memoryview, following: Iterator[memoryview]) -> tuple[Outcome | Later, int] | None:
+        """What becomes of it, and how many of those behind it went with it. None: nothing was done, the request takes
+        the ordinary way.
+        """
+        place = self._place_of(frame_view)
+        if place is None or not self._still_holds():
+            return None
+        position = self._likeness_end
+        if frame_view[position] != _ONE_ELEMENT:
+            outcome = self._on_many(frame_view, place, position)
+            return None if outcome is None else (outcome, 0)
+        only = self._only_batch(frame_view, place, position + 1)
+        if only is None:
+            return None
+        partition, start, end = only
+        if frame_view[start + ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT and not place.is_transactional:
+            return None
+        frames, batches = [frame_view], [frame_view[start:end]]
+        if not place.is_transactional:
+            self._add_alike(frames, batches, following, place, only)
+        run = self._produce_run(frames, place, partition, batches) if len(batches) > 1 else None
+        if run is not None:
+            return run
+        outcome = self._produce(frame_view, place, partition, batches[0])
+        return None if outcome is None else (outcome, 0)
+
+    def _place_of(self, frame_view: memoryview) -> Place | None:
         end = self._likeness_end
         if len(frame_view) < end + HEADER_SIZE_BYTES:
             return None
         place = self._places.get(bytes(frame_view[_LIKENESS_START:end]))
-        if place is None or not self._still_holds():
+        is_like = place is not None and _KEY_AND_VERSION.unpack_from(frame_view) == (PRODUCE_KEY, place.version)
+        return place if is_like else None
+
+    def _only_batch(
+        self, frame_view: memoryview, place: Place, position: int
+    ) -> tuple[LocalPartition, int, int] | None:
+        """Where it goes, where it begins and where it ends."""
+        (index,) = _INDEX.unpack_from(frame_view, position)
+        partition = self._partition(place, index)
+        if partition is None:
             return None
-        key, version = _KEY_AND_VERSION.unpack_from(frame_view)
-        if key != PRODUCE_KEY or version != place.version:
-            return None
-        if frame_view[end] != _ONE_ELEMENT:
-            return self._on_many(frame_view, place, end)
-        (index,) = _INDEX.unpack_from(frame_view, end + 1)
-        partition = place.partitions.get(index)
-        if partition is None or partition.is_retired:
-            return None
-        length, start = read_uvarint(frame_view, end + 1 + _INDEX.size)
+        length, start = read_uvarint(frame_view, position + _INDEX.size)
         end = start + length - 1
         if length <= HEADER_SIZE_BYTES or frame_view[end:] != _NO_TAGS_THREE_TIMES:
             return None
-        if frame_view[start + ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT and not place.is_transactional:
-            return None
-        return self._produce(frame_view, place, partition, frame_view[start:end])
+        return partition, start, end
+
+    def _partition(self, place: Place, index: int) -> LocalPartition | None:
+        partition = place.partitions.get(index)
+        if partition is None:
+            return self._learn_partition(place, index)
+        return None if partition.is_retired else partition
 
     def _still_holds(self) -> bool:
         broker = self._broker
@@ -134,6 +163,67 @@ class ProduceLane:
         self._usage.requests += 1
         self._usage.bytes_in += len(frame_view) + _INDEX.size
 
+    # --- one batch each, of several requests
+
+    def _add_alike(
+        self,
+        frames: list[memoryview],
+        batches: list[memoryview],
+        following: Iterator[memoryview],
+        place: Place,
+        only: tuple[LocalPartition, int, int],
+    ) -> None:
+        """Those that were read together with the first, and have a batch for the same partition as it has."""
+        partition, start, end = only
+        first = frames[0]
+        size_bytes, begin, front = len(first), first[:4], bytes(first[_LIKENESS_START:start])
+        for frame_view in following:
+            if len(frame_view) == size_bytes and frame_view[_LIKENESS_START:start] == front:
+                if frame_view[:4] != begin or frame_view[end:] != _NO_TAGS_THREE_TIMES:
+                    return
+                batches.append(frame_view[start:end])
+            else:
+                batch = self._batch_for(partition, frame_view, place)
+                if batch is None:
+                    return
+                batches.append(batch)
+            frames.append(frame_view)
+
+    def _batch_for(self, partition: LocalPartition, frame_view: memoryview, place: Place) -> memoryview | None:
+        position = self._likeness_end
+        if self._place_of(frame_view) is not place or frame_view[position] != _ONE_ELEMENT:
+            return None
+        only = self._only_batch(frame_view, place, position + 1)
+        return frame_view[only[1] : only[2]] if only is not None and only[0] is partition else None
+
+    def _produce_run(
+        self, frames: Sequence[memoryview], place: Place, partition: LocalPartition, batches: list[memoryview]
+    ) -> tuple[Outcome | Later, int] | None:
+        """Several requests take one write and one answer. None: nothing was done, the first is to go by itself."""
+        try:
+            run = partition.append_run(batches, produce_version=place.version, acks=place.acks)
+        except BrokerError:
+            return None  # nothing was appended: the ordinary way finds the same, and says it
+        except Exception:
+            log.exception("Produce v%d from %s failed", place.version, self._session.peer)
+            return HANG_UP, 0
+        if run is None:
+            return None
+        count = len(run.record_counts)
+        usage = self._usage
+        usage.requests += count
+        usage.bytes_in += sum(map(len, frames[:count])) + count * _INDEX.size
+        self._broker.usage.of(partition.name.tenant).records_in += run.end_offset - run.base_offset
+        if place.acks == _ACKS_NONE:
+            return NO_ANSWER, count - 1
+        correlations = [frame_view[4:8] for frame_view in frames[:count]]
+        answers = place.answer_run(correlations, partition.index, run)
+        usage.bytes_out += len(answers)
+        if place.acks == _ACKS_ALL and partition.high_watermark < run.end_offset:
+            numbers = [_CORRELATION.unpack(correlation)[0] for correlation in correlations]
+            return Later(when_run_acked(place, partition, run, numbers, answers), is_next_allowed=True), count - 1
+        return Outcome((answers,)), count - 1
+
     # --- several batches
 
     def _on_many(self, frame_view: memoryview, place: Place, position: int) -> Outcome | Later | None:
@@ -144,8 +234,7 @@ class ProduceLane:
         if batches is None:
             return None
         for index, records in batches.items():
-            partition = place.partitions.get(index)
-            if partition is None or partition.is_retired or records[ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT:
+            if self._partition(place, index) is None or records[ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT:
                 return None
         try:
             return self._produce_many(frame_view, place, batches)
@@ -219,16 +308,16 @@ class ProduceLane:
         if likeness_end is None or likeness_end > _LIKENESS_BYTES_MAX:
             return
         self._keep_up()
-        partitions = self._find(request, version)
-        if partitions is None:
-            return
         likeness = bytes(frame_view[_LIKENESS_START:likeness_end])
         place = self._places.get(likeness)
         if place is None or place.version != version:
-            if len(self._places) >= _PLACES_MAX:
-                self._places.clear()
-            place = self._places[likeness] = Place(request, version)
-        place.partitions |= partitions
+            place = Place(request, version)
+        found = [self._learn_partition(place, data.index) for data in request.topic_data[0].partition_data]
+        if not found or None in found:
+            return
+        if len(self._places) >= _PLACES_MAX:
+            self._places.clear()
+        self._places[likeness] = place
         self._likeness_end = likeness_end
 
     def _keep_up(self) -> None:
@@ -239,19 +328,21 @@ class ProduceLane:
             self._image, self._principal = self._broker.image, self._sasl.principal
             self._usage = self._broker.usage.of(session.caller.tenant)
 
-    def _find(self, request: ProduceRequest, version: int) -> dict[int, LocalPartition] | None:
+    def _learn_partition(self, place: Place, index: int) -> LocalPartition | None:
+        """Where this caller may produce to it, and it is led here."""
         session = self._session
         if not self._sasl.is_authenticated or session.caller.is_bare_gateway:
             return None
-        call = Call(self._broker, session, session.caller, version, None)
-        topic = request.topic_data[0]
+        call = Call(self._broker, session, session.caller, place.version, None)
         try:
-            image = find_topic(call, topic.name, topic.topic_id)
+            image = find_topic(call, place.topic.name, place.topic.topic_id)
             if is_internal_topic(image.name):
                 return None
-            return {data.index: led_partition(call, image, data.index) for data in topic.partition_data}
+            partition = led_partition(call, image, index)
         except BrokerError:
             return None
+        place.partitions[index] = partition
+        return partition
 
 
 def _expect(place: Place, written: Sequence[Written]) -> tuple[AckWait, list[PartitionProduceResponse]]:
@@ -281,6 +372,28 @@ async def _when_acked(wait: AckWait, responses: list[PartitionProduceResponse], 
     if any(response.error_code for response in responses):
         answer = place.encoded(_CORRELATION.unpack_from(answer, 4)[0], responses)
     return Outcome((answer,))
+
+
+async def when_run_acked(
+    place: Place, partition: LocalPartition, run: AppendedRun, correlation_ids: list[int], answers: bytes
+) -> Outcome:
+    """One wait for the last of them; where that fails, each has the answer that its own end deserves."""
+    wait = AckWait(asyncio.get_running_loop())
+    last = PartitionProduceResponse()
+    partition.when_acked(run.end_offset, wait.expect(last))
+    if not wait.is_over:
+        wait.start_timer(max(0, place.timeout_ms) / 1000)
+        await wait.wait()
+    if not last.error_code:
+        return Outcome((answers,))
+    encoded, base_offset = [], run.base_offset
+    for correlation_id, record_count in zip(correlation_ids, run.record_counts, strict=True):
+        appended = Appended(base_offset, base_offset + record_count, NO_TIMESTAMP, run.log_start_offset, record_count)
+        response = _response(partition, appended)
+        response.error_code = last.error_code if partition.high_watermark < appended.end_offset else 0
+        encoded.append(place.encoded(correlation_id, [response]))
+        base_offset += record_count
+    return Outcome(encoded)
 
 
 async def _when_both(

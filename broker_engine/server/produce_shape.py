@@ -7,8 +7,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from broker_engine.records.header import HEADER_SIZE_BYTES
-from broker_engine.server.local_partition import Appended, LocalPartition
+from broker_engine.records.header import HEADER_SIZE_BYTES, NO_TIMESTAMP
+from broker_engine.server.local_partition import Appended, AppendedRun, LocalPartition
 from broker_engine.wire.framing import encode_response, frame
 from broker_engine.wire.messages.produce import (
     PartitionProduceResponse,
@@ -84,6 +84,17 @@ class Place:
         return b"".join(
             (self.answer_length, correlation, self.answer_front, b"\2", offsets, self.partition_back, self.answer_back)
         )
+
+    def answer_run(self, correlations: Sequence[memoryview], index: int, run: AppendedRun) -> bytes:
+        """Framed, for requests of one partition whose batches stand one behind the other."""
+        pack, base_offset = _ANSWER.pack, run.base_offset
+        front, back = self.answer_front + b"\2", self.partition_back + self.answer_back
+        pieces: list[bytes | memoryview] = []
+        for correlation, record_count in zip(correlations, run.record_counts, strict=True):
+            offsets = pack(index, 0, base_offset, NO_TIMESTAMP, run.log_start_offset)
+            pieces += (self.answer_length, correlation, front, offsets, back)
+            base_offset += record_count
+        return b"".join(pieces)
 
     def answer_many(self, correlation: memoryview, written: Sequence[Written]) -> bytes:
         pack, back = _ANSWER.pack, self.partition_back

@@ -8,7 +8,7 @@ as Kafka does.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from broker_engine.errors import BrokerError, ErrorCode
@@ -85,10 +85,12 @@ class Session:
             return False
         return credential is None or image.credential(credential.username) == credential
 
-    def on_frame(self, frame_view: memoryview) -> Outcome | Later:
-        outcome = self._lane.on_frame(frame_view)
-        if outcome is not None:
-            return outcome
+    def on_frame(self, frame_view: memoryview, following: Iterator[memoryview]) -> tuple[Outcome | Later, int]:
+        """See connection.RequestHandler."""
+        taken = self._lane.on_frame(frame_view, following)
+        return taken if taken is not None else (self._on_any(frame_view), 0)
+
+    def _on_any(self, frame_view: memoryview) -> Outcome | Later:
         if self.sasl.expects_raw_token:
             return Later(self._raw_token(frame_view))
         try:

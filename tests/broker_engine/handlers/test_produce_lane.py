@@ -15,6 +15,7 @@ from tests.broker_engine.handlers.calls import (
     batch_of,
     create,
     fetch,
+    fetch_request,
     produce,
     produce_request,
     topic_id_of,
@@ -206,3 +207,86 @@ def test_another_request_with_the_same_bytes_is_no_produce(root: RawClient, brok
     root.send_frame(key.to_bytes(2, "big") + frame[2:])
     with RawClient(broker.address()) as other:
         assert produce(other, topic, batch_of(b"x")).base_offset == 2
+
+
+# --- several requests that are read together
+
+
+def send_together(client: RawClient, frames: list[bytes]) -> None:
+    """One segment on the wire, so that the broker reads all of them at once."""
+    client.send(b"".join(len(frame).to_bytes(4, "big") + frame for frame in frames))
+
+
+def receive_produced(client: RawClient, version: int = 9) -> list[tuple[int, int, int, int]]:
+    """Correlation id, and each partition's index, error code and base offset."""
+    answer = client.receive_frame()
+    assert answer is not None
+    correlation_id, response = parse_response(answer, ProduceRequest.API, version)
+    assert answer == b"".join(encode_response(correlation_id, response, version))
+    partitions = response.responses[0].partition_responses  # type: ignore[attr-defined]
+    return [(correlation_id, each.index, each.error_code, each.base_offset) for each in partitions]
+
+
+@pytest.mark.parametrize("durability", ["fsync", "page-cache"])
+@pytest.mark.parametrize("acks", [-1, 1])
+@pytest.mark.parametrize("version", [9, 13])
+def test_requests_that_come_together_are_answered_one_by_one(
+    root: RawClient, durability: str, acks: int, version: int
+) -> None:
+    topic = create(root, ack_durability=durability)
+    topic_id = topic_id_of(root, topic)
+    frames = []
+    for number in range(40):  # more than may be under way at once; some of them longer than others
+        value = b"%d" % number + b"x" * (number % 3 * 70)
+        batch = batch_of(value, producer_id=5, producer_epoch=0, base_sequence=number)
+        request = produce_request(topic, batch, acks=acks)
+        if version == 13:
+            request.topic_data[0].name, request.topic_data[0].topic_id = "", topic_id
+        frames.append(request_frame(request, version, correlation_id=100 + number))
+    send_together(root, frames)
+    for number in range(40):
+        assert receive_produced(root, version) == [(100 + number, 0, 0, number)]
+    if acks == -1:
+        values = [value.rstrip(b"x") for value in values_of(fetch(root, topic)) if value is not None]
+        assert values == [b"%d" % number for number in range(40)]
+
+
+def test_a_refusal_in_the_middle_of_a_run_leaves_the_others_as_they_are(root: RawClient) -> None:
+    topic = create(root)
+    assert produce(root, topic, batch_of(b"first")).base_offset == 0
+    good = [request_frame(produce_request(topic, batch_of(b"%d" % number))) for number in range(4)]
+    broken = batch_of(b"broken")
+    bad = request_frame(produce_request(topic, broken[:-1] + b"!"))
+    send_together(root, [good[0], good[1], bad, good[2], good[3]])
+    answers = [receive_produced(root)[0][2:] for _ in range(5)]
+    assert answers == [(0, 1), (0, 2), (2, -1), (0, 3), (0, 4)]
+    assert values_of(fetch(root, topic)) == [b"first", b"0", b"1", b"2", b"3"]
+
+
+def test_a_run_with_a_resend_in_it_stores_nothing_twice(root: RawClient) -> None:
+    topic = create(root)
+    batches = [batch_of(b"%d" % n, producer_id=9, producer_epoch=0, base_sequence=n) for n in range(4)]
+    assert produce(root, topic, batches[0]).base_offset == 0
+    send_together(root, [request_frame(produce_request(topic, batches[number])) for number in (1, 2, 1, 2, 3)])
+    assert [receive_produced(root)[0][3] for _ in range(5)] == [1, 2, 1, 2, 3]
+    assert values_of(fetch(root, topic)) == [b"0", b"1", b"2", b"3"]
+
+
+def test_a_run_ends_where_another_partition_topic_or_api_begins(root: RawClient) -> None:
+    topic, other = create(root, partitions=2), create(root)
+    targets = [(topic, 0), (topic, 0), (topic, 1), (topic, 1), (other, 0), (topic, 0)]
+    for name, index in dict.fromkeys(targets):
+        produce(root, name, batch_of(b"first"), partition=index)
+    frames = [request_frame(produce_request(name, batch_of(b"more"), partition=index)) for name, index in targets]
+    asked = b"".join(bytes(part) for part in encode_request(9, "raw", fetch_request(other), 12))
+    send_together(root, [*frames[:2], asked, *frames[2:]])
+    assert [receive_produced(root)[0][1:] for _ in range(2)] == [(0, 0, 1), (0, 0, 2)]
+    assert root.receive_frame() is not None, "the fetch is answered in its place"
+    assert [receive_produced(root)[0][1:] for _ in range(4)] == [(1, 0, 1), (1, 0, 2), (0, 0, 1), (0, 0, 3)]
+
+
+def test_a_run_without_acks_is_appended_without_an_answer(root: RawClient) -> None:
+    topic = create(root)
+    frames = [request_frame(produce_request(topic, batch_of(b"%d" % number), acks=0)) for number in range(6)]
+    send_together(root, frames)
+    assert produce(root, topic, batch_of(b"6")).base_offset == 6

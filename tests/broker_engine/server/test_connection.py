@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
@@ -29,8 +29,10 @@ class Echo:
         self.release = asyncio.Event()
         self.let_go = asyncio.Event()
 
-    def on_frame(self, frame: memoryview) -> Outcome | Later:
-        body = bytes(frame)
+    def on_frame(self, frame: memoryview, following: Iterator[memoryview]) -> tuple[Outcome | Later, int]:
+        return self._on_body(bytes(frame)), 0
+
+    def _on_body(self, body: bytes) -> Outcome | Later:
         self.begun.append(body[:20])
         if body.startswith((b"wait", b"ack")):
             is_ack = body.startswith(b"ack")

@@ -68,3 +68,25 @@ def test_a_frame_stays_as_it_was_while_later_bytes_arrive() -> None:
     framer.feed(memoryview(b"\x00\x06second"))
     assert frame == b"first"
     assert framer.next_frame(LIMIT) == b"second"
+
+
+@given(bodies=st.lists(st.binary(min_size=1, max_size=50), min_size=1, max_size=10), data=st.data())
+def test_frames_that_are_looked_at_ahead_are_handed_out_once(bodies: list[bytes], data: st.DataObject) -> None:
+    framer, got = Framer(), []
+    stream = framed(*bodies) + framed(b"not all of it")[:9]
+    framer.feed(memoryview(stream))
+    while (frame := framer.next_frame(LIMIT)) is not None:
+        ahead = [bytes(each) for each in framer.following(LIMIT)]
+        taken = data.draw(st.integers(0, len(ahead)))
+        framer.skip(taken)
+        got += [bytes(frame), *ahead[:taken]]
+    assert got == bodies
+    assert framer.buffered_bytes == 9
+
+
+@pytest.mark.parametrize("length", [-1, 0, 11, 2**31 - 1])
+def test_looking_ahead_ends_before_a_frame_that_is_too_large_or_senseless(length: int) -> None:
+    framer = Framer()
+    framer.feed(memoryview(framed(b"first", b"second") + length.to_bytes(4, "big", signed=True) + b"x" * 20))
+    assert framer.next_frame(LIMIT) == b"first"
+    assert [bytes(each) for each in framer.following(10)] == [b"second"]
