@@ -9,7 +9,6 @@ a refusal behind batches that were taken takes it from there on.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import struct
 from collections.abc import Awaitable, Iterator, Sequence
@@ -17,13 +16,13 @@ from typing import TYPE_CHECKING
 
 from broker_engine.errors import BrokerError
 from broker_engine.handlers import produce
-from broker_engine.handlers.api import Answer, Call
+from broker_engine.handlers.api import Call
 from broker_engine.handlers.topics import find_topic, led_partition
 from broker_engine.names import is_internal_topic
-from broker_engine.records.header import ATTRIBUTES_LOW_BYTE, HEADER_SIZE_BYTES, NO_TIMESTAMP, TRANSACTIONAL_BIT
-from broker_engine.server.acks import AckWait
-from broker_engine.server.local_partition import Appended, AppendedRun, LocalPartition
+from broker_engine.records.header import ATTRIBUTES_LOW_BYTE, HEADER_SIZE_BYTES, TRANSACTIONAL_BIT
+from broker_engine.server.local_partition import LocalPartition
 from broker_engine.server.outcome import HANG_UP, NO_ANSWER, Later, Outcome
+from broker_engine.server.produce_acks import acked, acked_with_rest, run_acked
 from broker_engine.server.produce_shape import (
     FLEXIBLE_SINCE,
     PARTITIONS_MAX,
@@ -33,10 +32,8 @@ from broker_engine.server.produce_shape import (
     partitions_position,
 )
 from broker_engine.telemetry.usage import TenantUsage
-from broker_engine.wire.framing import encode_response, frame
 from broker_engine.wire.messages.produce import (
     PartitionProduceData,
-    PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
     TopicProduceData,
@@ -221,7 +218,7 @@ class ProduceLane:
         usage.bytes_out += len(answers)
         if place.acks == _ACKS_ALL and partition.high_watermark < run.end_offset:
             numbers = [_CORRELATION.unpack(correlation)[0] for correlation in correlations]
-            return Later(when_run_acked(place, partition, run, numbers, answers), is_next_allowed=True), count - 1
+            return Later(run_acked(place, partition, run, numbers, answers), is_next_allowed=True), count - 1
         return Outcome((answers,)), count - 1
 
     # --- several batches
@@ -288,15 +285,13 @@ class ProduceLane:
         if place.acks == _ACKS_NONE:
             return HANG_UP  # some batch was refused, and there is no other way to tell
         assert isinstance(answer, ProduceResponse | Awaitable), "nothing here is transactional"
-        wait, responses = _expect(place, written)
         (correlation_id,) = _CORRELATION.unpack_from(frame_view, 4)
-        return Later(_when_both(place, correlation_id, wait, responses, answer), is_next_allowed=True)
+        return Later(acked_with_rest(place, written, correlation_id, answer), is_next_allowed=True)
 
     # --- acks=all
 
     def _later(self, place: Place, written: Sequence[Written], answer: bytes) -> Later:
-        wait, responses = _expect(place, written)
-        return Later(_when_acked(wait, responses, place, answer), is_next_allowed=True)
+        return Later(acked(place, written, answer), is_next_allowed=True)
 
     # --- learning
 
@@ -343,70 +338,3 @@ class ProduceLane:
             return None
         place.partitions[index] = partition
         return partition
-
-
-def _expect(place: Place, written: Sequence[Written]) -> tuple[AckWait, list[PartitionProduceResponse]]:
-    """What is answered when all replicas have it, or the time is up."""
-    wait = AckWait(asyncio.get_running_loop())
-    responses = [_response(partition, appended) for partition, appended in written]
-    if place.acks == _ACKS_ALL:
-        for (partition, appended), response in zip(written, responses, strict=True):
-            partition.when_acked(appended.end_offset, wait.expect(response))
-    if not wait.is_over:
-        wait.start_timer(max(0, place.timeout_ms) / 1000)
-    return wait, responses
-
-
-def _response(partition: LocalPartition, appended: Appended) -> PartitionProduceResponse:
-    return PartitionProduceResponse(
-        index=partition.index,
-        base_offset=appended.base_offset,
-        log_append_time_ms=appended.log_append_time_ms,
-        log_start_offset=appended.log_start_offset,
-    )
-
-
-async def _when_acked(wait: AckWait, responses: list[PartitionProduceResponse], place: Place, answer: bytes) -> Outcome:
-    if not wait.is_over:
-        await wait.wait()
-    if any(response.error_code for response in responses):
-        answer = place.encoded(_CORRELATION.unpack_from(answer, 4)[0], responses)
-    return Outcome((answer,))
-
-
-async def when_run_acked(
-    place: Place, partition: LocalPartition, run: AppendedRun, correlation_ids: list[int], answers: bytes
-) -> Outcome:
-    """One wait for the last of them; where that fails, each has the answer that its own end deserves."""
-    wait = AckWait(asyncio.get_running_loop())
-    last = PartitionProduceResponse()
-    partition.when_acked(run.end_offset, wait.expect(last))
-    if not wait.is_over:
-        wait.start_timer(max(0, place.timeout_ms) / 1000)
-        await wait.wait()
-    if not last.error_code:
-        return Outcome((answers,))
-    encoded, base_offset = [], run.base_offset
-    for correlation_id, record_count in zip(correlation_ids, run.record_counts, strict=True):
-        appended = Appended(base_offset, base_offset + record_count, NO_TIMESTAMP, run.log_start_offset, record_count)
-        response = _response(partition, appended)
-        response.error_code = last.error_code if partition.high_watermark < appended.end_offset else 0
-        encoded.append(place.encoded(correlation_id, [response]))
-        base_offset += record_count
-    return Outcome(encoded)
-
-
-async def _when_both(
-    place: Place,
-    correlation_id: int,
-    wait: AckWait,
-    responses: list[PartitionProduceResponse],
-    rest: ProduceResponse | Awaitable[Answer[ProduceResponse]],
-) -> Outcome:
-    if not wait.is_over:
-        await wait.wait()
-    answer = rest if isinstance(rest, ProduceResponse) else await rest
-    assert isinstance(answer, ProduceResponse), "acks=0 is not answered"
-    topic = answer.responses[0]
-    topic.partition_responses = [*responses, *topic.partition_responses]
-    return Outcome(frame(encode_response(correlation_id, answer, place.version)))

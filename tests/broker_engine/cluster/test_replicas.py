@@ -152,7 +152,8 @@ def test_a_stopped_follower_leaves_the_isr_and_comes_back(cluster: ClusterProces
     make_topic(cluster, topic, ack_durability=durability)
     controller_id = cluster.controller_id()
     follower = next(node for node in cluster if node.node_id != controller_id)
-    writer = Writer(cluster, topic)
+    # It leads some partitions, too: what was sent to it is sent again to the next leader after this, not after 30 s.
+    writer = Writer(cluster, topic, **{"request.timeout.ms": 4_000, "socket.timeout.ms": 5_000})
     os.kill(follower.pid, signal.SIGSTOP)
     try:
         writer.send(100)

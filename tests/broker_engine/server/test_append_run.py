@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ from broker_engine.partition.core import AckDurability
 from broker_engine.records.builder import NewRecord, build_batch
 from broker_engine.records.header import NO_PRODUCER_ID
 from broker_engine.server.local_partition import AppendedRun, LocalPartition
-from broker_engine.server.produce_lane import when_run_acked
+from broker_engine.server.produce_acks import run_acked
 from broker_engine.server.produce_shape import Place
 from broker_engine.wire.framing import parse_response
 from broker_engine.wire.messages.produce import ProduceRequest
@@ -172,8 +171,7 @@ async def answers_of(replica: OneReplica, run: AppendedRun, *, then: Callable[[]
     """Correlation id, error code and base offset of each answer, after something happened to the partition."""
     place = Place(produce_request("topic", b""), VERSION)
     numbers = list(range(100, 100 + len(run.record_counts)))
-    waiting = asyncio.ensure_future(when_run_acked(place, replica.local, run, numbers, b"all of them"))
-    await asyncio.sleep(0)  # until it waits
+    waiting = run_acked(place, replica.local, run, numbers, b"all of them")
     then()
     parts = (await waiting).parts
     assert parts is not None
