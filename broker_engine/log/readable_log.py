@@ -6,15 +6,17 @@ All calls on the log's one owner, but for those whose docstring names a thread.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log import timestamps
 from broker_engine.log.checkpoints import EpochCache
 from broker_engine.log.config import LogConfig
 from broker_engine.log.damage import Hole
+from broker_engine.log.doubts import hole_on_the_way, is_way_sound
 from broker_engine.log.file_seam import FileRange
 from broker_engine.log.results import LogRead, LogState, storage_error, storage_errors
+from broker_engine.log.scan import ScannedBatch
 from broker_engine.log.segment import Segment
 from broker_engine.log.timestamps import TimestampOffset
 from broker_engine.log.txn_index import AbortedTransaction, find_aborted
@@ -30,6 +32,8 @@ class ReadableLog:
         self.is_offline = False
         """A disk error left the files in an unknown state."""
         self.is_closed = False
+        self.on_doubted: Callable[[int], None] = lambda offset: None
+        """Told where a reader met batches that do not verify: the segment should be looked at."""
         self._segments = segments
         self._bases = [segment.base_offset for segment in segments]
         self._epochs = epochs
@@ -93,21 +97,45 @@ class ReadableLog:
 
     def _read(self, offset: int, max_bytes: int, end_offset: int, *, at_least_one: bool) -> LogRead:
         for segment in self._segments_from(offset):
-            if segment.holes and (hole := segment.hole_at(offset)):
-                raise _damaged(hole)
-            first = segment.locate(offset)
+            first = self._first_from(segment, offset, end_offset)
             if first is None:
                 continue  # compaction left nothing at or above the offset in this segment
             first_bytes = first.header.size_bytes
             if first.header.next_offset > end_offset or (first_bytes > max_bytes and not at_least_one):
                 break
-            available_bytes = segment.position_of_end(end_offset) - first.position
+            available_bytes = self._end_position(segment, end_offset) - first.position
             if segment.holes:
                 available_bytes = min(available_bytes, segment.readable_end(first.position) - first.position)
             size_bytes = min(max(max_bytes, first_bytes), available_bytes)
             file_range = FileRange.pinned(segment.handle, first.position, size_bytes)
             return LogRead([file_range], size_bytes, first.header.base_offset)
         return LogRead([], 0, offset)
+
+    def _first_from(self, segment: Segment, offset: int, end_offset: int) -> ScannedBatch | None:
+        """The first batch that ends at or above the offset. BrokerError where there should be another."""
+        if segment.holes and (hole := segment.hole_at(offset)):
+            raise _damaged(hole)
+        first = segment.locate(offset)
+        if first is None or first.header.base_offset > offset or first.header.next_offset > end_offset:
+            if segment.holes and (hole := hole_on_the_way(segment, offset, first)):
+                raise _damaged(hole)
+            self._check_way(segment, offset, first)
+        return first
+
+    def _end_position(self, segment: Segment, end_offset: int) -> int:
+        """The border below which every batch ends before `end_offset`; too high where known damage lies before it."""
+        if end_offset >= segment.end_offset:
+            return segment.size_bytes
+        found = segment.locate(end_offset)
+        if (found is None or found.header.base_offset != end_offset) and not segment.hole_at(end_offset):
+            self._check_way(segment, end_offset, found)
+        return segment.size_bytes if found is None else found.position
+
+    def _check_way(self, segment: Segment, offset: int, found: ScannedBatch | None) -> None:
+        """What was found is not what one expects: only compaction leaves gaps, and offsets of ends are borders."""
+        if not is_way_sound(segment, offset, found, self._epochs.epoch_of):
+            self.on_doubted(max(offset, segment.base_offset))
+            raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"what is stored at offset {offset} does not verify")
 
     def _segments_from(self, offset: int) -> list[Segment]:
         return self._segments[max(0, bisect_right(self._bases, offset) - 1) :]

@@ -193,7 +193,7 @@ class Segment:
         """The first batch that ends at or above `offset`; None if there is none in this segment."""
         if self.holes:
             return next((batch for batch in self.batches_near(offset) if batch.header.last_offset >= offset), None)
-        return find_batch(self.handle, self._position_near(offset), offset)
+        return find_batch(self.handle, self._indexed_position(offset), offset)
 
     def hole_at(self, offset: int) -> Hole | None:
         return next((hole for hole in self.holes if hole.start_offset <= offset < hole.end_offset), None)
@@ -207,13 +207,19 @@ class Segment:
 
     def batches_near(self, offset: int) -> Iterator[ScannedBatch]:
         """Batches in order, from the last indexed one that does not begin after `offset`."""
-        position = self._position_near(offset)
+        position = self._indexed_position(offset)
         for hole in self.holes:
             yield from scan_batches(self.handle, position, hole.position)
             position = max(position, hole.end_position)
         yield from scan_batches(self.handle, position)
 
-    def _position_near(self, offset: int) -> int:
+    def position_before(self, offset: int) -> int:
+        """Of a batch with all whole ones between it and the indexed one where a search for `offset` would begin."""
+        entry = self.offset_index.floor(offset - self.base_offset)
+        position = 0 if entry is None else self._indexed_position(self.base_offset + entry[0] - 1)
+        return max([position, *(hole.end_position for hole in self.holes if hole.end_offset <= offset)])
+
+    def _indexed_position(self, offset: int) -> int:
         entry = self.offset_index.floor(offset - self.base_offset)
         return entry[1] if entry else 0
 

@@ -79,5 +79,10 @@ class VerifyJob:
         return None
 
     def _is_next(self, header: BatchHeader, offset: int) -> bool:
-        is_inside = offset <= header.base_offset and header.next_offset <= self.segment.end_offset
-        return is_inside and self.epoch_of(header.base_offset) == header.partition_leader_epoch
+        return is_next(self.segment, header, offset, self.epoch_of)
+
+
+def is_next(segment: Segment, header: BatchHeader, offset: int, epoch_of: EpochOf) -> bool:
+    """Can this batch lie where those before it end at `offset`?"""
+    is_inside = offset <= header.base_offset and header.next_offset <= segment.end_offset
+    return is_inside and epoch_of(header.base_offset) == header.partition_leader_epoch

@@ -304,6 +304,7 @@ class Broker:
             self.node_id, self.partitions, self.peers, self.scrubber, lambda: self.image, tasks=self.tasks
         )
         self.scrubber.on_damaged = self.mender.note_damaged
+        self.partitions.on_doubted = self.mender.doubt
         self.replication = Replication(
             config=self.config,
             clock=self.clock,

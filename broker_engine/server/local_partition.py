@@ -95,6 +95,7 @@ class LocalPartition:
         request_flush: Callable[[LocalPartition], None],
         on_changed: Callable[[LocalPartition], None],
         propose_isr: Callable[[LocalPartition, IsrProposal], None] = _propose_nothing,
+        on_doubted: Callable[[LocalPartition, int], None] = lambda local, offset: None,
     ) -> None:
         self.name = name
         self.index = index
@@ -120,6 +121,8 @@ class LocalPartition:
         self._request_flush = request_flush
         self._on_changed = on_changed
         self._propose_isr = propose_isr
+        self._on_doubted = on_doubted
+        log.on_doubted = self._doubt
         self._flush_rules = FlushRules(self.request_flush)
         self._take_over(config)
 
@@ -199,6 +202,9 @@ class LocalPartition:
         """Everything that is written: followers have it before it is committed."""
         core = self.leading or self._not_leading()
         return self.log.read(offset, max_bytes=bytes_max, end_offset=core.log_end_offset, at_least_one=at_least_one)
+
+    def _doubt(self, offset: int) -> None:
+        self._on_doubted(self, offset)
 
     def _not_leading(self) -> NoReturn:
         """Whoever waited here was just woken: the files may be there a moment longer, the topic or the role is not."""

@@ -86,7 +86,7 @@ class Mender:
         self._wake.set()
 
     def doubt(self, local: LocalPartition, offset: int) -> None:
-        """A follower says that what is stored from this offset on does not verify."""
+        """What is stored from this offset on does not verify, says a follower, or a reader here was to pass over it."""
         if len(self._doubts) < _DOUBTS_MAX:
             self._doubts[local, offset] = None
             self._wake.set()

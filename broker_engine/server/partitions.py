@@ -84,6 +84,8 @@ class Partitions:
         self.on_role: Callable[[LocalPartition], None] = lambda local: None
         """Told of every replica that was opened, has another role or term, or is retired."""
         self.propose_isr: Callable[[LocalPartition, IsrProposal], None] = lambda local, proposal: None
+        self.on_doubted: Callable[[LocalPartition, int], None] = lambda local, offset: None
+        """Told where readers met bytes that do not verify."""
         self.after_removal: Callable[[], Awaitable[None]] | None = None
         """Writes the checkpoints: what they say of a removed topic must not meet another one of its name."""
         self.changed: dict[LocalPartition, None] = {}
@@ -260,6 +262,9 @@ class Partitions:
     def _propose_isr(self, local: LocalPartition, proposal: IsrProposal) -> None:
         self.propose_isr(local, proposal)
 
+    def _doubt(self, local: LocalPartition, offset: int) -> None:
+        self.on_doubted(local, offset)
+
     def _note_changed(self, local: LocalPartition) -> None:
         self.changed[local] = None
 
@@ -315,6 +320,7 @@ class Partitions:
             request_flush=self._request_flush,
             on_changed=self._note_changed,
             propose_isr=self._propose_isr,
+            on_doubted=self._doubt,
         )
 
     def _open_log(self, wanted: _Wanted, saved: Saved) -> ReplicaLog:

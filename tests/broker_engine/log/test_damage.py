@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from broker_engine.log.recovery import CUT_OFF_SUFFIX
 from broker_engine.log.results import LogState
 from broker_engine.records.batch import parse_header
 from broker_engine.records.builder import NewRecord, build_batch
+from broker_engine.records.header import HEADER_SIZE_BYTES
 from tests.broker_engine.log.harness import DIRECTORY, LogHarness, numbered
 
 CONFIG = LogConfig(segment_bytes=500, index_interval_bytes=100)
@@ -105,6 +107,65 @@ def test_a_fetch_before_the_damage_ends_before_it(damaged: DamagedLog) -> None:
     log.on_verified(job)
     base = job.segment.base_offset
     assert len(damaged.harness.fetch(base)) == BATCH_BYTES * (6 - base)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    batch=st.integers(0, BATCH_COUNT - 1),
+    byte=st.integers(0, HEADER_SIZE_BYTES - 1) | st.integers(0, BATCH_BYTES - 1),
+    bit=st.integers(0, 7),
+)
+def test_whichever_bit_flips_no_reader_is_led_past_records_before_anybody_verified_them(
+    batch: int, byte: int, bit: int
+) -> None:
+    """A rotten length or offset hides batches: what was missing then looked as if compaction had taken it."""
+    files = MemoryFiles()
+    harness = LogHarness(files, CONFIG)
+    for value in numbered(BATCH_COUNT):
+        harness.append(value)
+    base = max(base for base in harness.log.segment_bases if base <= batch)
+    files._files[f"{DIRECTORY}/{base:020d}.log"].data[(batch - base) * BATCH_BYTES + byte] ^= 1 << bit
+    for offset in range(BATCH_COUNT):
+        doubted: list[int] = []
+        harness.log.on_doubted = doubted.append
+        with suppress(BrokerError):
+            assert parse_header(harness.fetch(offset)).base_offset <= offset
+            continue
+        assert doubted == [offset]
+
+
+def rot(files: MemoryFiles, base_offset: int, position: int) -> None:
+    """Bytes change under a log that is open."""
+    files._files[f"{DIRECTORY}/{base_offset:020d}.log"].data[position] ^= 0xFF
+
+
+@pytest.mark.parametrize("byte", [8, 9], ids=["negative length", "length"])
+def test_readers_of_committed_records_get_nothing_behind_them_past_damage_that_nobody_knows(byte: int) -> None:
+    files = MemoryFiles()
+    harness = LogHarness(files, LogConfig(index_interval_bytes=1 << 20))
+    for value in numbered(4):
+        harness.append(value)
+    rot(files, 0, BATCH_BYTES + byte)
+    with pytest.raises(BrokerError):
+        harness.fetch(0, end_offset=2)
+
+
+def test_a_hole_behind_offsets_that_are_missing_is_not_passed_over() -> None:
+    """Kafka's compaction may leave nothing at a segment's end: who reads there goes on in the next one."""
+    files = MemoryFiles()
+    harness = LogHarness(files, LogConfig())
+    for number, value in enumerate(numbered(9)):
+        if number in (3, 6):
+            harness.log.roll()
+        harness.append(value)
+    del files._files[f"{DIRECTORY}/{0:020d}.log"].data[2 * BATCH_BYTES :]
+    assert parse_header(harness.fetch(2)).base_offset == 3
+    rot(files, 3, 70)
+    job = harness.log.verify_job(3)
+    assert job is not None
+    job.run()
+    harness.log.on_verified(job)
+    assert fetch_error(harness, 2).message == "offsets 3 to 3 are damaged on disk"
 
 
 def test_known_damage_is_known_after_a_restart_that_verifies_nothing(damaged: DamagedLog) -> None:

@@ -41,6 +41,7 @@ def mender_of(cluster: Cluster, node_id: int) -> Mender:
         node_id, node.partitions, Wires(cluster), node.scrubber, lambda: cluster.image, tasks=Supervisor()
     )
     node.scrubber.on_damaged = node.mender.note_damaged
+    node.partitions.on_doubted = node.mender.doubt
     return cast(Mender, node.mender)
 
 
@@ -153,6 +154,21 @@ async def test_a_leader_that_is_doubted_looks_at_its_disk(cluster: Cluster) -> N
     assert cluster.nodes[LEADER].local.log.state is LogState.DAMAGED
     await mender.mend_all()
     assert cluster.nodes[LEADER].stored() == before
+
+
+async def test_a_leader_that_cannot_find_what_is_asked_for_has_it_mended_instead_of_passing_over_it(
+    cluster: Cluster,
+) -> None:
+    """The length of a batch has rotted, so those behind it in its segment seemed not to be there."""
+    mender, leader = mender_of(cluster, LEADER), cluster.nodes[LEADER]
+    before = leader.stored()
+    rot(leader, 3, position=8)
+    with pytest.raises(BrokerError) as raised:
+        leader.local.read_for_replica(3, bytes_max=1000, at_least_one=True)
+    assert raised.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    await mender._look_again()
+    await mender.mend_all()
+    assert (leader.stored() == before, mender.mended_count) == (True, 1)
 
 
 async def test_mending_that_is_killed_has_nothing_left_to_do(cluster: Cluster) -> None:
