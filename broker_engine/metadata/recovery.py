@@ -3,8 +3,12 @@
 All of `last_known_elr` had every acknowledged record when they left, for the high watermark has stood still since. A
 crash may have cost some of them a tail that was only in the page cache. What min.insync promises is that fewer than
 that many lose it; so of any min.insync of them one has everything, and whoever has the highest last epoch, then the
-highest end, has it too (Raft's rule for votes). Where records are flushed before they are acknowledged, nobody lost
-any, and one is enough. Not an unclean election: nothing acknowledged is given up that was promised to be kept.
+highest end, has it too (Raft's rule for votes). Not an unclean election: nothing acknowledged is given up that was
+promised to be kept.
+
+As many are asked where records are flushed before they are acknowledged. Above its recovery point, which is up to a
+minute old, a log that is opened after a crash cannot tell a flushed batch that rotted from one that was never whole,
+and ends before either: one copy alone may lack what it once had on disk.
 """
 
 from __future__ import annotations
@@ -17,13 +21,11 @@ from broker_engine.ids import NO_LEADER
 from broker_engine.metadata.decision import Decision
 from broker_engine.metadata.image import MetadataImage
 from broker_engine.metadata.log_ends import LogEnd, LogEnds, longest, of_this_life
-from broker_engine.metadata.partition_change import rules_of, settle
-from broker_engine.metadata.parts import PartitionImage, TopicImage
+from broker_engine.metadata.partition_change import Rules, rules_of, settle
+from broker_engine.metadata.parts import PartitionImage
 from broker_engine.metadata.records import Record
 from broker_engine.metadata.snapshot import partition_record
 from broker_engine.names import Name
-
-ACK_DURABILITY, FSYNC = "ack.durability", "fsync"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +51,18 @@ def recover_leaders(image: MetadataImage, log_ends: LogEnds, *, config: TopicDef
         if topic is None or partition is None or not is_waiting(partition):
             continue
         known = {m: end for m, end in of_this_life(image, ends).items() if m in partition.last_known_elr}
-        if len(known) < needed_count(topic, partition, image, config):
+        rules = rules_of(image, topic, config)
+        if len(known) < needed_count(partition, rules):
             continue
         leader = longest(sorted(known), known)
         assert leader is not None, "at least one is needed"
         target = dataclasses.replace(partition, isr=(leader,))
-        changed = settle(partition, target, rules_of(image, topic, config))
+        changed = settle(partition, target, rules)
         records.append(partition_record(topic_id, index, changed))
         results.append(Recovered(topic.name, index, leader, known[leader]))
     return Decision(tuple(records), tuple(results))
 
 
-def needed_count(topic: TopicImage, partition: PartitionImage, image: MetadataImage, config: TopicDefaults) -> int:
+def needed_count(partition: PartitionImage, rules: Rules) -> int:
     """How many must say how far their logs go."""
-    durability = topic.configs.get(ACK_DURABILITY) or config.topic_default(ACK_DURABILITY)
-    if durability == FSYNC:
-        return 1
-    return min(rules_of(image, topic, config).needed(partition), len(partition.last_known_elr))
+    return min(rules.needed(partition), len(partition.last_known_elr))

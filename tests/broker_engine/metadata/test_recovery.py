@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
+import pytest
+
 from broker_engine.metadata.controller import LogEnd, recover_leaders, unfence_broker, waiting_for_leader
 from broker_engine.metadata.image import MetadataImage
 from broker_engine.metadata.parts import PartitionImage
@@ -37,17 +39,27 @@ def three(durability: str) -> MetadataImage:
     return image
 
 
-def test_records_that_were_flushed_are_with_whoever_comes_first() -> None:
-    partition = recover(three("fsync"), _2=(0, 7))
-    assert (partition.leader, partition.isr, partition.elr, partition.last_known_elr) == (2, (2,), (), (3,))
-    assert (partition.unclean_elections, partition.leader_recovery_state) == (0, 0)
-
-
-def test_of_page_caches_as_many_are_asked_as_min_insync_says() -> None:
-    image = three("page-cache")
+@pytest.mark.parametrize("durability", ["fsync", "page-cache"])
+def test_as_many_are_asked_as_min_insync_says(durability: str) -> None:
+    image = three(durability)
     assert recover(image, _3=(0, 7)) == partition_of(image)
     assert recover(image, _3=(0, 7), _2=(0, 9)).leader == 2
     assert recover(image, _3=(0, 9), _2=(0, 7)).leader == 3
+
+
+def test_who_lost_flushed_records_to_rot_does_not_lead_because_it_came_first() -> None:
+    """Broker 2 had 10 on disk; a bit turned, and its start after the crash took that for a torn tail and cut it."""
+    image = three("fsync")
+    assert recover(image, _2=(0, 8)) == partition_of(image)
+    partition = recover(image, _2=(0, 8), _3=(0, 10))
+    assert (partition.leader, partition.isr, partition.elr, partition.last_known_elr) == (3, (3,), (), (2,))
+    assert (partition.unclean_elections, partition.leader_recovery_state) == (0, 0)
+
+
+def test_whose_disk_was_wiped_is_not_waited_for() -> None:
+    image = crash(crash(three("fsync"), 3, directory_id=UUID(int=7)), 3, directory_id=UUID(int=8))
+    assert partition_of(image).last_known_elr == (2,)
+    assert recover(image, _2=(0, 7)).leader == 2
 
 
 def test_a_later_epoch_counts_more_than_a_longer_log() -> None:

@@ -97,7 +97,7 @@ def test_an_eligible_one_that_came_back_meanwhile_leads_on() -> None:
 
 
 def test_what_can_be_recovered_without_a_loss_is() -> None:
-    """Everybody crashed, and records were flushed before they were acknowledged: who was in sync has all of them."""
+    """Everybody crashed: of those who were in sync last, as many as min.insync says have all of it among them."""
     image = with_topic(cluster(3), [1, 2, 3], ack_durability="fsync", **ANY)
     for broker_id in (1, 2, 3):
         image = unfenced(after(image, register(image, broker_id).records), broker_id)
