@@ -19,7 +19,7 @@ from broker_engine.groups.consumer import reconcile
 from broker_engine.groups.pending_offsets import PendingOffsets
 from broker_engine.handlers import broker_registration, replica_fetch
 from broker_engine.log.segment import Segment
-from broker_engine.metadata import brokers
+from broker_engine.metadata import brokers, recovery
 from broker_engine.partition.core import PartitionCore
 from broker_engine.partition.follower_core import FollowerCore
 from broker_engine.partition.replica import ReplicaCore
@@ -52,6 +52,7 @@ from broker_engine.simulator.planted_profiles import (
     contested_elections,
     jumping_clocks,
     lost_power,
+    rotten_copies,
     single_copies,
     with_bank,
     with_consumer_groups,
@@ -225,6 +226,8 @@ PLANTED: tuple[Planted, ...] = (
             (Patch(FollowerCore, "on_truncated", _keep_producers),), first_seed=40),  # 46 from seed 0 on
     Planted("unclean-kept", "a crashed broker stays among those who may be elected (KIP-966)",
             (Patch(brokers, "_out_of_sync", _all_are_clean),)),
+    Planted("first-one-leads", "of all who were in sync and crashed, the first to come back leads, whatever it lost",
+            (Patch(recovery, "needed_count", lambda partition, rules: 1),), profile=rotten_copies, first_seed=35),
     Planted("clean-marker-kept", "the marker of a clean stop outlives the next crash, and nobody compares its epoch",
             (Patch(DataDir, "take_clean_marker", _kept_clean_marker),
              Patch(broker_registration, "register_broker", _believe_any_marker))),

@@ -41,6 +41,25 @@ def single_copies(swarm: Swarm) -> Swarm:
     return _changed(three, ("kill", "shutdown"), topics=topics, producers=producers, faults_per_s=1.0, chaos_s=8.0)
 
 
+def rotten_copies(swarm: Swarm) -> Swarm:
+    """Copies rot before a recovery point has passed them; everybody is killed at once, and comes back one by one."""
+    three = _with_nodes(swarm, 3)
+    topics = tuple(_in_two_of_three(topic) for topic in three.topics)
+    producers = tuple(
+        dataclasses.replace(plan, topic=_in_two_of_three(plan.topic), acks=-1, pause_s=0.1) for plan in three.producers
+    )
+    return _changed(
+        three,
+        ("rot", "kill_all"),
+        settings={"log.flush.offset.checkpoint.interval.ms": "60000", "leader.imbalance.check.interval.seconds": "2"},
+        topics=topics,
+        producers=producers,
+        faults_per_s=1.2,
+        chaos_s=8.0,
+        disk_delays_s=(0.0002, 0.004, 0.02),
+    )
+
+
 def jumping_clocks(swarm: Swarm) -> Swarm:
     """Nothing happens but that clocks jump."""
     return _changed(_with_nodes(swarm, 3), ("clock",), faults_per_s=1.0, chaos_s=8.0)
@@ -106,6 +125,7 @@ PROFILES: tuple[Callable[[Swarm], Swarm], ...] = (
     contested_elections,
     jumping_clocks,
     lost_power,
+    rotten_copies,
     single_copies,
     with_bank,
     with_consumer_groups,
@@ -168,3 +188,17 @@ def _fitting(topic: TopicPlan, node_count: int) -> TopicPlan:
 def _indexed(topic: TopicPlan) -> TopicPlan:
     configs = {**topic.configs, "index.interval.bytes": "0", "segment.ms": "700", "ack.durability": "fsync"}
     return dataclasses.replace(topic, is_fsync=True, configs=configs)
+
+
+def _in_two_of_three(topic: TopicPlan) -> TopicPlan:
+    """On their disks, before it is acknowledged; in short segments, for what rots is sealed."""
+    configs = {
+        **topic.configs,
+        "ack.durability": "fsync",
+        "min.insync.replicas": "2",
+        "unclean.leader.election.enable": "false",
+        "segment.ms": "700",
+    }
+    return dataclasses.replace(
+        topic, replication_factor=3, min_insync=2, is_fsync=True, is_unclean_allowed=False, configs=configs
+    )
