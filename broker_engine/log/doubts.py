@@ -11,6 +11,9 @@ from broker_engine.log.scan import ScannedBatch, scan_batches
 from broker_engine.log.segment import Segment
 from broker_engine.log.verify import EpochOf, is_next
 
+_WINDOW_BYTES = 64 * 1024
+"""Readers of compacted topics come here with nearly every fetch, on the event loop."""
+
 
 def hole_on_the_way(segment: Segment, offset: int, found: ScannedBatch | None) -> Hole | None:
     """Damage that is known, between `offset` and the batch that was found for it."""
@@ -25,7 +28,7 @@ def is_way_sound(segment: Segment, offset: int, found: ScannedBatch | None, epoc
     """
     position = segment.position_before(offset)
     end, next_offset = segment.readable_end(position), segment.base_offset
-    for batch in scan_batches(segment.handle, position, end, verify=True):
+    for batch in scan_batches(segment.handle, position, end, verify=True, window_bytes=_WINDOW_BYTES):
         if not is_next(segment, batch.header, next_offset, epoch_of):
             return False
         if found is not None and batch.position > found.position:

@@ -39,10 +39,10 @@ class Window:
 
     __slots__ = ("_handle", "_verify", "_window_bytes", "end", "start", "view")
 
-    def __init__(self, handle: Readable, *, verify: bool) -> None:
+    def __init__(self, handle: Readable, *, verify: bool, window_bytes: int | None = None) -> None:
         self._handle = handle
         self._verify = verify
-        self._window_bytes = _VERIFY_WINDOW_BYTES if verify else _HEADER_WINDOW_BYTES
+        self._window_bytes = window_bytes or (_VERIFY_WINDOW_BYTES if verify else _HEADER_WINDOW_BYTES)
         self.view = memoryview(b"")
         self.start = self.end = 0
 
@@ -74,14 +74,15 @@ class Window:
 
 
 def scan_batches(
-    handle: Readable, start: int, end: int | None = None, *, verify: bool = False
+    handle: Readable, start: int, end: int | None = None, *, verify: bool = False, window_bytes: int | None = None
 ) -> Iterator[ScannedBatch]:
     """Batches from `start`, which must be a batch border. Stops where there is no whole, sane batch before `end`.
 
     With `verify` a batch counts as sane only if its CRC agrees, and whole batches are read instead of headers.
+    `window_bytes` are read at a time: few where a few batches will do.
     """
     end = handle.size_bytes if end is None else end
-    window, position = Window(handle, verify=verify), start
+    window, position = Window(handle, verify=verify, window_bytes=window_bytes), start
     while (header := window.batch_at(position, end)) is not None:
         yield ScannedBatch(position, header)
         position += header.batch_length + LOG_OVERHEAD_BYTES
