@@ -28,7 +28,7 @@ from broker_engine.partition.effects import (
 )
 from broker_engine.partition.followers import Follower
 from broker_engine.partition.producers import PRODUCERS_MAX_DEFAULT, ProducerStates
-from broker_engine.partition.refusals import Refusals
+from broker_engine.partition.refusals import REMEMBERED_MS, Refusals
 from broker_engine.partition.replica import AckDurability, PartitionSettings, ReplicaCore
 from broker_engine.partition.verification import Guard
 from broker_engine.records.control import TxnMarker
@@ -136,7 +136,7 @@ class PartitionCore(ReplicaCore):
         """In flight: the controller may or may not have carried it out."""
         self._node_id = replicas[0] if node_id is None else node_id
         self._is_eligible = is_eligible
-        self._latest_ms = now_ms
+        self._latest_ms = self._term_start_ms = now_ms
         self._refused_count = 0
         """Proposals in a row that the controller would not carry out: the next one waits longer each time."""
         self._propose_at_ms = now_ms
@@ -166,6 +166,7 @@ class PartitionCore(ReplicaCore):
         except BrokerError as error:
             if error.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
                 self._check_refused_before(header, now_ms)
+                self._check_new_term(header, now_ms)
             raise
         if earlier is None:
             if self.refusals and self.producers.find(header.producer_id) is None:
@@ -184,6 +185,14 @@ class PartitionCore(ReplicaCore):
         code = self.refusals.explain(header, now_ms)
         if code is not None:
             raise BrokerError(code, "the batch before this one was refused")
+
+    def _check_new_term(self, header: BatchHeader, now_ms: int) -> None:
+        """The batch before may have been refused by the last leader, and be on its way here: see refusals.py."""
+        is_new = now_ms - self._term_start_ms < REMEMBERED_MS
+        if is_new and self.producers.is_ahead(header, self.epoch_start_offset):
+            raise BrokerError(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER, "a batch before this one has not come to the new leader"
+            )
 
     def check_coordinated(self, header: BatchHeader, guard: Guard | None) -> None:
         """May a coordinator append this batch in a producer's transaction? BrokerError where not."""

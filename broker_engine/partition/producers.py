@@ -131,6 +131,14 @@ class ProducerStates:
                 sequence = (sequence + header.record_count) % SEQUENCE_END
         return len(headers)
 
+    def is_ahead(self, header: BatchHeader, offset: int) -> bool:
+        """Does the batch leave a gap, and has its producer appended nothing from `offset` on?"""
+        producer = self._producers.get(header.producer_id)
+        if producer is None or not producer.batches or header.producer_epoch != producer.epoch:
+            return False
+        gap = (header.base_sequence - producer.next_sequence) % SEQUENCE_END
+        return 0 < gap < SEQUENCE_END // 2 and producer.batches[-1].last_offset < offset
+
     def _check_with_transaction(
         self, header: BatchHeader, producer: Producer | None, guard: Guard | None
     ) -> BatchMetadata | None:

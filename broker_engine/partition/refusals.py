@@ -5,6 +5,10 @@ full disk, a leader that does not hear the controller), and the reason is gone b
 out of order. Kafka says so; librdkafka then begins a new epoch for all partitions and sends again what may be stored
 already: duplicates. Here the second is refused like the first, so that both come again in order. For a short while
 only: a producer that really skipped a sequence is told in the end.
+
+Where it was the leader before that refused the first one, nobody here knows: librdkafka then sends the second to the
+new leader while the first waits to be sent again. So a gap between what a producer sent to the last leader and what it
+sends to this one is not out of order either, for as long (PartitionCore).
 """
 
 from __future__ import annotations

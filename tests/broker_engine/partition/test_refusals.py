@@ -75,6 +75,48 @@ def test_what_a_follower_refused_counts_when_it_leads() -> None:
     assert core.decide_produce(batch(0), -1, NOW_MS) == Append()
 
 
+def new_term(*, now_ms: int) -> PartitionCore:
+    """Of a leader that knows of producer 9's sequence 0 from its time as a follower."""
+    last = new_core(ONE_IS_ENOUGH)
+    last.on_appended(AppendResult(0, 0, -1), batch(0), now_ms)
+    return PartitionCore(
+        leader_epoch=4,
+        replicas=(1,),
+        isr=(1,),
+        log_start_offset=0,
+        log_end_offset=1,
+        durable_end_offset=1,
+        settings=ONE_IS_ENOUGH,
+        producers=last.producers,
+        now_ms=now_ms,
+    )
+
+
+def test_a_gap_between_two_leaders_is_nobodys_fault_for_a_while() -> None:
+    """librdkafka sends 2 to the new leader while 1, which the last one refused, waits to be sent again."""
+    core = new_term(now_ms=NOW_MS)
+    assert code_of(core, batch(2)) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert core.decide_produce(batch(1), -1, NOW_MS) == Append()
+    core.on_appended(AppendResult(1, 1, -1), batch(1), NOW_MS)
+    assert core.decide_produce(batch(2), -1, NOW_MS) == Append()
+    core.on_appended(AppendResult(2, 2, -1), batch(2), NOW_MS)
+    assert code_of(core, batch(4)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, "it is known to this leader by now"
+
+
+def test_a_producer_that_skipped_a_sequence_is_told_when_the_term_is_no_longer_new() -> None:
+    core = new_term(now_ms=NOW_MS - REMEMBERED_MS)
+    assert code_of(core, batch(2)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_what_comes_too_late_is_out_of_order_with_a_new_leader_too() -> None:
+    last = new_core(ONE_IS_ENOUGH)
+    for sequence in range(7):
+        last.on_appended(AppendResult(sequence, sequence, -1), batch(sequence), NOW_MS)
+    core = new_term(now_ms=NOW_MS)
+    core.producers = last.producers
+    assert code_of(core, batch(1)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, "and five batches later it is forgotten"
+
+
 def test_what_a_follower_refused_and_the_leader_took_is_forgotten() -> None:
     follower = new_follower()
     follower.note_refused(batch(0), ErrorCode.NOT_LEADER_OR_FOLLOWER, NOW_MS)
