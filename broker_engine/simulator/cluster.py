@@ -165,7 +165,7 @@ class SimCluster:
     async def _do_flap(self, fault: Fault, node: SimNode) -> None:
         other = self.nodes[fault.other].host
         ends_s = self.loop.now_s + fault.for_s
-        while self.loop.now_s < ends_s:
+        while self.loop.now_s < ends_s and not self.is_healed:
             await self._cut([(node.host, other), (other, node.host)], fault.number / 1000)
             await asyncio.sleep(fault.number / 1000)
 
