@@ -40,6 +40,15 @@ def of_this_life(image: MetadataImage, ends: Mapping[int, LogEnd]) -> dict[int, 
     return kept
 
 
-def longest(members: Iterable[int], ends: Mapping[int, LogEnd]) -> int | None:
-    """The first of those who have the most; who was not heard of has the least."""
-    return max(members, key=lambda member: ends.get(member, _NOT_HEARD), default=None)
+def longest(members: Iterable[int], ends: Mapping[int, LogEnd], *, epoch_max: int) -> int | None:
+    """The first of those who have the most; who was not heard of has the least.
+
+    No CRC covers a batch's leader epoch: one above `epoch_max`, the partition's own, is rot. Its log counts for less
+    than any that can be believed.
+    """
+
+    def rank(member: int) -> tuple[bool, bool, LogEnd]:
+        end = ends.get(member, _NOT_HEARD)
+        return member in ends, end.last_epoch <= epoch_max, end
+
+    return max(members, key=rank, default=None)

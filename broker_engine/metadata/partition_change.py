@@ -169,7 +169,7 @@ def choose_in_sync(partition: PartitionImage, current_leader: int, rules: Rules,
 def choose_unclean(partition: PartitionImage, rules: Rules, log_ends: Mapping[int, LogEnd]) -> int | None:
     """Who has the most; where that is not known, who was in sync last."""
     candidates = dict.fromkeys((*partition.last_known_elr, *partition.replicas))
-    return longest(filter(rules.is_active, candidates), log_ends)
+    return longest(filter(rules.is_active, candidates), log_ends, epoch_max=partition.leader_epoch)
 
 
 def _first_active(order: Iterable[int], rules: Rules, *, among: Collection[int]) -> int | None:

@@ -54,7 +54,7 @@ def recover_leaders(image: MetadataImage, log_ends: LogEnds, *, config: TopicDef
         rules = rules_of(image, topic, config)
         if len(known) < needed_count(partition, rules):
             continue
-        leader = longest(sorted(known), known)
+        leader = longest(sorted(known), known, epoch_max=partition.leader_epoch)
         assert leader is not None, "at least one is needed"
         target = dataclasses.replace(partition, isr=(leader,))
         changed = settle(partition, target, rules)

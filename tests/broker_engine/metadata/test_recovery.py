@@ -66,6 +66,12 @@ def test_a_later_epoch_counts_more_than_a_longer_log() -> None:
     assert recover(three("page-cache"), _3=(1, 7), _2=(0, 90)).leader == 3
 
 
+def test_an_epoch_that_nobody_led_in_is_rot_and_does_not_lead() -> None:
+    image = three("fsync")
+    assert recover(image, _3=(1 << 26, 90), _2=(0, 7)).leader == 2
+    assert recover(image, _3=(1 << 26, 90), _2=(1 << 25, 7)).leader == 3
+
+
 def test_who_was_out_of_sync_before_has_no_say() -> None:
     """Broker 1 crashed while two others were in sync: it may lack what they acknowledged meanwhile."""
     image = three("page-cache")
