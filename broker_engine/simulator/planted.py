@@ -227,7 +227,7 @@ PLANTED: tuple[Planted, ...] = (
     Planted("unclean-kept", "a crashed broker stays among those who may be elected (KIP-966)",
             (Patch(brokers, "_out_of_sync", _all_are_clean),)),
     Planted("first-one-leads", "of all who were in sync and crashed, the first to come back leads, whatever it lost",
-            (Patch(recovery, "needed_count", lambda partition, rules: 1),), profile=rotten_copies, first_seed=35),
+            (Patch(recovery, "needed_count", lambda partition, rules: 1),), profile=rotten_copies, first_seed=38),
     Planted("clean-marker-kept", "the marker of a clean stop outlives the next crash, and nobody compares its epoch",
             (Patch(DataDir, "take_clean_marker", _kept_clean_marker),
              Patch(broker_registration, "register_broker", _believe_any_marker))),
