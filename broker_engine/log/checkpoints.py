@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 from bisect import bisect_right
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
@@ -49,6 +50,9 @@ class EpochCache:
     def entries(self) -> tuple[EpochStart, ...]:
         return tuple(self._entries)
 
+    def restore(self, entries: Sequence[EpochStart]) -> None:
+        self._entries = list(entries)
+
     @property
     def latest_epoch(self) -> int:
         return self._entries[-1].epoch if self._entries else NO_EPOCH
@@ -75,6 +79,8 @@ class EpochCache:
         return self._entries[following - 1].epoch, end_offset
 
     def epoch_of(self, offset: int) -> int:
+        if self._entries and offset >= self._entries[-1].start_offset:
+            return self._entries[-1].epoch  # each fetch asks, and nearly always for this one
         following = bisect_right(self._entries, offset, key=lambda entry: entry.start_offset)
         return self._entries[following - 1].epoch if following else NO_EPOCH
 

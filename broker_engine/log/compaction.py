@@ -180,6 +180,8 @@ class Swapping:
 
     def _append(self, target: Segment, batch: bytes) -> None:
         header, position = parse_header(batch), target.size_bytes
+        if not target.end_offset <= header.base_offset < header.next_offset <= self.sources[-1].end_offset:
+            raise CorruptBatch(f"the batch at offset {header.base_offset} is out of order")
         if target.handle.append([batch]) != len(batch):
             raise OSError(0, "the write was cut short: the disk is full, or failing")
         interval_bytes = self.job.config.index_interval_bytes
@@ -275,10 +277,12 @@ def _kept_for_the_loop(job: SwapJob) -> Iterator[None]:
 
 
 def read_batches(segment: Segment) -> Iterator[tuple[bytes, BatchHeader]]:
-    """Every batch, its CRC verified. CorruptBatch names the place where one does not verify."""
-    position = 0
+    """Every batch, its CRC verified. CorruptBatch names the place where one does not verify, or is out of order."""
+    position, offset = 0, segment.base_offset
     for batch in scan_batches(segment.handle, 0, verify=True):
+        if not offset <= batch.header.base_offset < batch.header.next_offset <= segment.end_offset:
+            break
         yield segment.read_batch(batch), batch.header
-        position = batch.end_position
+        position, offset = batch.end_position, batch.header.next_offset
     if position != segment.size_bytes:
         raise CorruptBatch(f"the segment at offset {segment.base_offset} is damaged at byte {position}")

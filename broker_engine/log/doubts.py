@@ -34,4 +34,5 @@ def is_way_sound(segment: Segment, offset: int, found: ScannedBatch | None, epoc
         if found is not None and batch.position > found.position:
             return True
         position, next_offset = batch.end_position, batch.header.next_offset
-    return position == end
+    is_before_damage = found is not None and found.header.base_offset > offset and end < segment.size_bytes
+    return position == end and not is_before_damage  # nobody behind it could say that it lies too high

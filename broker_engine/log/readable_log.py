@@ -116,11 +116,18 @@ class ReadableLog:
         if segment.holes and (hole := segment.hole_at(offset)):
             raise _damaged(hole)
         first = segment.locate(offset)
-        if first is None or first.header.base_offset > offset or first.header.next_offset > end_offset:
+        if first is None or not self._is_expected(first.header, offset, end_offset):
             if segment.holes and (hole := hole_on_the_way(segment, offset, first)):
                 raise _damaged(hole)
             self._check_way(segment, offset, first)
         return first
+
+    def _is_expected(self, header: BatchHeader, offset: int, end_offset: int) -> bool:
+        return (
+            header.base_offset <= offset
+            and header.next_offset <= end_offset
+            and header.partition_leader_epoch == self._epochs.epoch_of(header.base_offset)
+        )
 
     def _end_position(self, segment: Segment, end_offset: int) -> int:
         """The border below which every batch ends before `end_offset`; too high where known damage lies before it."""

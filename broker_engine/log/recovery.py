@@ -30,7 +30,7 @@ from broker_engine.log.segment import (
     Segment,
     segment_path,
 )
-from broker_engine.log.segment_recovery import SegmentRecovery, open_segment, stored_indexes
+from broker_engine.log.segment_recovery import open_segment, recover_segment, stored_indexes
 from broker_engine.log.swap import complete_swaps
 
 log = logging.getLogger(__name__)
@@ -84,9 +84,9 @@ def load_log(
 def reload_active(files: Files, directory: str, base_offset: int, config: LogConfig, holes: Sequence[Hole]) -> Segment:
     """A segment that was cut, or was sealed and is the last one again. `holes` are those known below the cut."""
     point = max((hole.end_offset for hole in holes), default=0)
-    recovery = SegmentRecovery(files, directory, base_offset, config, EpochCache(), recovery_point=point)
-    recovery.run(holes, next_base=None)
-    return recovery.segment
+    return recover_segment(
+        files, directory, base_offset, config, EpochCache(), recovery_point=point, known_holes=holes, next_base=None
+    ).segment
 
 
 class _Loader:
@@ -152,8 +152,16 @@ class _Loader:
         point = max(self._recovery_point, base)
         if next_base is not None and known_holes:  # no torn tail, though no checkpoint may have been written since
             point = max(point, known_holes[-1].end_offset)
-        recovery = SegmentRecovery(self._files, self._directory, base, self._config, self.epochs, recovery_point=point)
-        recovery.run(known_holes, next_base=next_base)
+        recovery = recover_segment(
+            self._files,
+            self._directory,
+            base,
+            self._config,
+            self.epochs,
+            recovery_point=point,
+            known_holes=known_holes,
+            next_base=next_base,
+        )
         segment = recovery.segment
         self.are_epochs_doubtful |= bool(self.segments) and recovery.has_news_at_start
         self.segments.append(segment)

@@ -7,7 +7,8 @@ once: a hole, behind which the search for the next sound batch goes on.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from broker_engine.log.checkpoints import EpochCache
 from broker_engine.log.config import LogConfig
@@ -29,12 +30,37 @@ from broker_engine.log.segment import (
 from broker_engine.records.header import LOG_OVERHEAD_BYTES, BatchHeader
 
 
+class _Leap(NamedTuple):
+    """A batch that begins later than the one before it ends, or in another epoch. No CRC covers that: it may be rot."""
+
+    position: int
+    end_offset: int
+    end_offset_min: int
+    """Where it would end without a gap before it."""
+    epoch: int
+    epoch_before: int
+
+    def is_contradicted_by(self, header: BatchHeader) -> bool:
+        """By a sound one behind it, which would fit if the leap were none."""
+        is_lower = self.end_offset_min <= header.base_offset < self.end_offset
+        return is_lower or self.epoch_before <= header.partition_leader_epoch < self.epoch
+
+
 class SegmentRecovery:
-    """Use once: `run`, then look at `segment` and the flags."""
+    """Use once: `run`, then look at `segment` and the flags. By way of `recover_segment`."""
 
     def __init__(
-        self, files: Files, directory: str, base: int, config: LogConfig, epochs: EpochCache, *, recovery_point: int
+        self,
+        files: Files,
+        directory: str,
+        base: int,
+        config: LogConfig,
+        epochs: EpochCache,
+        *,
+        recovery_point: int,
+        bad_positions: Collection[int] = (),
     ) -> None:
+        """At `bad_positions` lie batches that are known not to be as they were written."""
         self.segment = open_segment(files, directory, base)
         self.cut_bytes = 0
         """How much of a torn tail was removed."""
@@ -44,6 +70,10 @@ class SegmentRecovery:
         """It says something, or there are markers, that are not covered by the recovery point."""
         self.has_gaps = False
         """Some offsets are not there, as compaction leaves it."""
+        self.suspect_position: int | None = None
+        """Of a batch that the next one contradicts: nothing was cut, all has to begin anew without it."""
+        self._leap: _Leap | None = None
+        self._bad_positions = bad_positions
         self._files = files
         self._config = config
         self._epochs = epochs
@@ -53,7 +83,6 @@ class SegmentRecovery:
         """Of the batch before; -1 where none was looked at yet."""
 
     def run(self, known_holes: Sequence[Hole], *, next_base: int | None) -> None:
-        """`next_base`: where the next segment begins; None for the last one."""
         segment = self.segment
         position = 0 if known_holes else self._trusted_position()
         if self._holds_more_than_was_promised(position):
@@ -64,6 +93,8 @@ class SegmentRecovery:
         position = self._scan(position)
         while position < segment.size_bytes and segment.end_offset < self._recovery_point:
             position = self._scan(self._pass_over(position, next_base))
+        if self.suspect_position is not None:
+            return
         if position < segment.size_bytes:
             self.cut_bytes = segment.size_bytes - position
             segment.handle.truncate(position)
@@ -106,13 +137,19 @@ class SegmentRecovery:
         segment = self.segment
         append_ms, interval_bytes = segment.created_ms, self._config.index_interval_bytes
         window, end = Window(segment.handle, verify=True), segment.size_bytes
-        while (header := window.batch_at(position, end)) is not None and self._fits(header):
-            self._note_exceptions(header, is_first=position == 0)
+        while (header := window.batch_at(position, end)) is not None and self._fits(header, position):
+            self._note_exceptions(header, position)
             segment.observe(position, header, append_ms=append_ms, index_interval_bytes=interval_bytes)
             position = self._pass_plain(window, position + header.batch_length + LOG_OVERHEAD_BYTES)
         return position
 
-    def _fits(self, header: BatchHeader) -> bool:
+    def _fits(self, header: BatchHeader, position: int) -> bool:
+        if position in self._bad_positions:
+            return False
+        leap = self._leap
+        if leap is not None and leap.end_offset == self.segment.end_offset and leap.is_contradicted_by(header):
+            self.suspect_position = leap.position
+            return False
         return self.segment.has_room_for(header) and header.partition_leader_epoch >= self._epoch
 
     def _pass_plain(self, window: Window, position: int) -> int:
@@ -131,13 +168,16 @@ class SegmentRecovery:
             segment.observe_run(state, size_bytes)
         return position + size_bytes
 
-    def _note_exceptions(self, header: BatchHeader, *, is_first: bool) -> None:
+    def _note_exceptions(self, header: BatchHeader, position: int) -> None:
         if header.attributes & UNUSUAL_BITS or header.record_count <= header.last_offset_delta:
             self._note_unusual(header)
         if header.base_offset > self.segment.end_offset and self._epoch >= 0:
             self.has_gaps = True
+        end_offset_min, epoch = self.segment.end_offset + header.last_offset_delta + 1, header.partition_leader_epoch
+        if header.next_offset > end_offset_min or epoch > self._epoch:
+            self._leap = _Leap(position, header.next_offset, end_offset_min, epoch, self._epoch)
         if header.partition_leader_epoch != self._epoch:
-            self._note_epoch(header, is_first=is_first)
+            self._note_epoch(header, is_first=position == 0)
 
     def _note_unusual(self, header: BatchHeader) -> None:
         is_covered = not self._is_verifying_all and header.base_offset < self._recovery_point
@@ -199,6 +239,33 @@ class SegmentRecovery:
         segment.max_timestamp, segment.first_timestamp = MaxTimestamp(), None
         self._is_verifying_all = self.is_txn_index_doubtful = True
         return 0
+
+
+def recover_segment(
+    files: Files,
+    directory: str,
+    base: int,
+    config: LogConfig,
+    epochs: EpochCache,
+    *,
+    recovery_point: int,
+    known_holes: Sequence[Hole],
+    next_base: int | None,
+) -> SegmentRecovery:
+    """`next_base`: where the next segment begins; None for the last one. `epochs` learns what the batches say."""
+    # Not all that is wrong with a batch can be seen again by itself. Above the recovery point it may be another one.
+    bad_positions = {hole.position for hole in known_holes if hole.end_offset <= recovery_point}
+    entries = list(epochs.entries)
+    while True:
+        recovery = SegmentRecovery(
+            files, directory, base, config, epochs, recovery_point=recovery_point, bad_positions=bad_positions
+        )
+        recovery.run(known_holes, next_base=next_base)
+        if recovery.suspect_position is None:
+            return recovery
+        bad_positions.add(recovery.suspect_position)
+        epochs.restore(entries)
+        recovery.segment.close()
 
 
 def open_segment(files: Files, directory: str, base_offset: int) -> Segment:

@@ -5,8 +5,9 @@ No CRC covers a batch's offset and its leader epoch: those are held against thei
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from broker_engine.log.damage import Hole, find_next_batch
 from broker_engine.log.file_seam import FileHandle
@@ -16,6 +17,34 @@ from broker_engine.records.header import BatchHeader
 
 EpochOf = Callable[[int], int]
 """The leader epoch of an offset."""
+
+
+class _Place(NamedTuple):
+    position: int
+    offset: int
+    """At which those before it end."""
+
+
+class _Damage(NamedTuple):
+    start: _Place
+    position: int
+    """The search for the next sound batch begins here."""
+    end_offset_min: int
+
+
+def _width(header: BatchHeader) -> int:
+    return header.last_offset_delta + 1
+
+
+def _joined(holes: Sequence[Hole]) -> list[Hole]:
+    """Those that touch are one."""
+    joined: list[Hole] = []
+    for hole in holes:
+        if joined and joined[-1].end_position == hole.position:
+            first = joined.pop()
+            hole = Hole(first.start_offset, hole.end_offset, first.position, hole.end_position)  # noqa: PLW2901
+        joined.append(hole)
+    return joined
 
 
 def no_pause(_read_bytes: int) -> None:
@@ -50,33 +79,46 @@ class VerifyJob:
 
     def _find_holes(self, pace: Callable[[int], None]) -> list[Hole]:
         holes: list[Hole] = []
-        position, offset, handle = 0, self.segment.base_offset, self.handle
-        while position < handle.size_bytes:
-            before = (position, offset)
-            for batch in scan_batches(handle, position, verify=True):
-                if not self._is_next(batch.header, offset):
-                    if before[1] <= batch.header.base_offset < offset:
-                        position, offset = before  # the one before it has an offset that is too high
-                    break
-                before = (position, offset)
-                position, offset = batch.end_position, batch.header.next_offset
-                pace(batch.header.size_bytes)
-            if position == handle.size_bytes:
-                break
-            following = self._following(position, offset)
-            if following is None:
-                holes.append(Hole(offset, self.segment.end_offset, position, handle.size_bytes))
-                break
-            holes.append(Hole(offset, following.header.base_offset, position, following.position))
-            position, offset = following.position, following.header.base_offset
-        return holes
+        start, size_bytes, end_offset = _Place(0, self.segment.base_offset), self.handle.size_bytes, 0
+        while (found := self._sound_end(start, pace)) is not None:
+            following, end_offset = self._following(found.position, found.end_offset_min)
+            end = _Place(size_bytes, self.segment.end_offset)
+            if following is not None:
+                end = _Place(following.position, following.header.base_offset)
+            holes.append(Hole(found.start.offset, end.offset, found.start.position, end.position))
+            start = _Place(end.position, found.start.offset)
+        if end_offset > self.segment.end_offset:  # too little room for what is there: something before lies too high
+            return [Hole(self.segment.base_offset, self.segment.end_offset, 0, size_bytes)]
+        return _joined(holes)
 
-    def _following(self, position: int, offset: int) -> ScannedBatch | None:
-        while (found := find_next_batch(self.handle, position, offset)) is not None:
-            if self._is_next(found.header, found.header.base_offset):
-                return found
-            position = found.position
-        return None
+    def _sound_end(self, start: _Place, pace: Callable[[int], None]) -> _Damage | None:
+        """Where the batches from `start` on cease to be as they should; None: nowhere."""
+        place, before, last = start, start, None
+        position, width = start.position, 1
+        for batch in scan_batches(self.handle, start.position, verify=True):
+            if not self._is_next(batch.header, place.offset):
+                position, width = batch.end_position - 1, _width(batch.header)
+                break
+            before, last = place, batch.header
+            place = _Place(batch.end_position, last.next_offset)
+            position = place.position
+            pace(last.size_bytes)
+        if position == self.handle.size_bytes:
+            return None
+        if last is not None and before.offset < last.base_offset:  # no CRC says that it does not lie too high itself
+            return _Damage(before, position + 1, before.offset + _width(last) + width)
+        return _Damage(place, position + 1, place.offset + width)
+
+    def _following(self, position: int, offset: int) -> tuple[ScannedBatch | None, int]:
+        """The first batch from `position` on that is sound, and leaves room for those that are passed over.
+
+        And the offset where these end at least.
+        """
+        while (found := find_next_batch(self.handle, position - 1, 0)) is not None:
+            if self._is_next(found.header, offset):
+                return found, offset
+            position, offset = found.end_position, offset + _width(found.header)
+        return None, offset
 
     def _is_next(self, header: BatchHeader, offset: int) -> bool:
         return is_next(self.segment, header, offset, self.epoch_of)

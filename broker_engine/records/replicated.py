@@ -38,7 +38,9 @@ def check_replicated(
 ) -> Replicated:
     """The batches from `next_offset` on. CorruptBatch if anything about them is not as a leader would send it.
 
-    The first one of an empty log may begin before that: the leader's log may start inside a batch. An epoch above
+    The first one of an empty log may begin before that: the leader's log may start inside a batch. Of several the last
+    is left for the next answer if it begins later than those before it end, or another epoch with it: no CRC covers
+    that, only what follows can contradict it, and of the first batch that it sends the leader knows. An epoch above
     `epoch_max`, the present leader's, cannot be in what it sent: such bytes were written over what it meant to send, by
     a truncation on its side.
     """
@@ -48,7 +50,7 @@ def check_replicated(
     while size_bytes - position >= HEADER_SIZE_BYTES:
         batch_end = position + LOG_OVERHEAD_BYTES + _LENGTH_AT_8.unpack_from(records, position)[0]
         if batch_end > size_bytes:
-            return Replicated(headers, start, is_cut=True)
+            break
         header = parse_header(records, position)
         _check_batch(records[position:batch_end], header)
         if not headers and header.last_offset < next_offset:
@@ -60,7 +62,12 @@ def check_replicated(
             headers.append(header)
             end, epoch_min = header.next_offset, header.partition_leader_epoch
         position = batch_end
-    return Replicated(headers, start, is_cut=position < size_bytes)
+    is_left = len(headers) > 1 and not _is_plain_next(*headers[-2:])
+    return Replicated(headers[:-1] if is_left else headers, start, is_cut=is_left or position < size_bytes)
+
+
+def _is_plain_next(before: BatchHeader, header: BatchHeader) -> bool:
+    return header.base_offset == before.next_offset and header.partition_leader_epoch == before.partition_leader_epoch
 
 
 def _check_batch(batch: memoryview, header: BatchHeader) -> None:

@@ -76,10 +76,11 @@ class Mender:
         return len(self._damaged)
 
     def look_for_damage(self) -> None:
-        """Recovery may have found some, or knew of it."""
+        """Recovery may have found some, or knew of it. It guesses where damage ends, so that is looked at again."""
         for local in list(self._partitions.all()):
-            if local.log.holes:
+            for hole in local.log.holes:
                 self.note_damaged(local)
+                self._doubts[local, _base_of(local, hole)] = None
 
     def note_damaged(self, local: LocalPartition) -> None:
         self._damaged[local] = None
@@ -178,6 +179,8 @@ class Mender:
             if deleted is None:
                 log.error("%s-%d was not mended: %s", local.name, local.index, mending.job.problem or mending.job.error)
                 await asyncio.to_thread(mending.discard)
+                if mending.job.problem:  # more of it has rotted since
+                    await self._scrubber.verify(local, mending.base_offset)
                 return False
             try:
                 await asyncio.to_thread(mending.finish)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import accumulate, combinations
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker_engine.errors import BrokerError, ErrorCode
+from broker_engine.log.compaction import read_batches
 from broker_engine.log.config import LogConfig
 from broker_engine.log.damage import QUARANTINE_FILE, Hole, format_holes, parse_holes
 from broker_engine.log.files import DiskFiles, MemoryFiles
 from broker_engine.log.recovery import CUT_OFF_SUFFIX
 from broker_engine.log.results import LogState
-from broker_engine.records.batch import parse_header
+from broker_engine.records.batch import CorruptBatch, iter_batches, parse_header
 from broker_engine.records.builder import NewRecord, build_batch
 from broker_engine.records.header import HEADER_SIZE_BYTES
 from tests.broker_engine.log.harness import DIRECTORY, LogHarness, numbered
@@ -132,6 +134,66 @@ def test_whichever_bit_flips_no_reader_is_led_past_records_before_anybody_verifi
             assert parse_header(harness.fetch(offset)).base_offset <= offset
             continue
         assert doubted == [offset]
+
+
+SHIFTS = [(batch, bit) for batch in range(8) for bit in range(5)]
+"""Of a base offset, so that the batch seems to lie elsewhere in the segment, or just outside of it."""
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_whichever_offsets_rot_the_batches_of_another_replica_in_place_of_the_holes_make_it_whole(count: int) -> None:
+    """No CRC covers them. The sound neighbour was taken for the rotten one, and mending left it out for good."""
+    files = MemoryFiles()
+    harness = LogHarness(files, LogConfig())
+    for number in (1, 1, 2, 1, 3, 1, 1, 2):
+        harness.append(*numbered(number))
+    harness.log.roll()
+    data = files._files[f"{DIRECTORY}/{0:020d}.log"].data
+    batches = {parse_header(batch).base_offset: bytes(batch) for batch in iter_batches(bytes(data))}
+    before, starts = bytes(data), list(accumulate(map(len, batches.values()), initial=0))
+    for shifts in combinations(SHIFTS, count):
+        for batch, bit in shifts:
+            data[starts[batch] + 7] ^= 1 << bit
+        job = harness.log.verify_job(0)
+        assert job is not None
+        job.run()
+        job.release()
+        mended, position = b"", 0
+        for hole in job.holes:
+            mended += data[position : hole.position]
+            mended += b"".join(batches.get(offset, b"") for offset in range(hole.start_offset, hole.end_offset))
+            position = hole.end_position
+        assert mended + data[position:] == before, shifts
+        data[:] = before
+
+
+@pytest.mark.parametrize(("byte", "bit"), [(7, 2), (15, 0)], ids=["offset", "epoch"])
+@pytest.mark.parametrize("recovery_point", [0, 5])
+def test_recovery_believes_no_batch_that_the_next_one_contradicts(byte: int, bit: int, recovery_point: int) -> None:
+    """Else what is behind it is gone, and a follower goes on behind a place where it never was."""
+    files = MemoryFiles()
+    harness = LogHarness(files, LogConfig())
+    for value in numbered(5):
+        harness.append(value)
+    harness.flush()
+    path = f"{DIRECTORY}/{0:020d}.log"
+    data = bytearray(files.read_small(path))
+    data[2 * BATCH_BYTES + byte] ^= 1 << bit
+    files.write_atomic(path, bytes(data), is_durable=True)
+    log = harness.open(recovery_point=recovery_point)
+    assert [(hole.start_offset, hole.end_offset) for hole in log.holes] == ([(2, 3)] if recovery_point else [])
+    assert (log.log_end_offset, log.latest_epoch) == (5 if recovery_point else 2, 0)
+
+
+def test_compaction_takes_no_batch_that_is_out_of_order() -> None:
+    files = MemoryFiles()
+    harness = LogHarness(files, LogConfig())
+    for value in numbered(5):
+        harness.append(value)
+    harness.log.roll()
+    files._files[f"{DIRECTORY}/{0:020d}.log"].data[2 * BATCH_BYTES + 7] ^= 4
+    with pytest.raises(CorruptBatch):
+        list(read_batches(harness.log._segments[0]))
 
 
 def rot(files: MemoryFiles, base_offset: int, position: int) -> None:

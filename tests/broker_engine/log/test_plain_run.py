@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from broker_engine.log.checkpoints import EpochCache
@@ -102,6 +102,7 @@ def test_many_at_once_is_the_same_as_one_by_one(
     expected, end_position = one_by_one(files, config)
     recovery = SegmentRecovery(files, DIRECTORY, 0, config, EpochCache(), recovery_point=0)
     recovery.run((), next_base=None)
+    assume(recovery.suspect_position is None)  # else nothing is cut, and all begins anew without that batch
     assert knowledge_of(recovery.segment) == knowledge_of(expected)
     assert recovery.segment.size_bytes == end_position
     assert recovery.cut_bytes == len(data) - end_position

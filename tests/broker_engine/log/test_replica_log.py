@@ -129,6 +129,7 @@ def test_gaps_that_compaction_left_on_the_leader_stay_gaps() -> None:
     size_bytes = parse_header(data).size_bytes
     follower = Follower()
     follower.take(data[:size_bytes] + data[2 * size_bytes :])
+    follower.take(data[2 * size_bytes :])
     assert follower.log.log_end_offset == 3
     assert [header.base_offset for header in follower.log.iter_headers()] == [0, 2]
 
@@ -191,3 +192,20 @@ def test_a_log_that_begins_inside_a_batch_of_its_leader_takes_that_batch_whole()
         assert [header.base_offset for header in log.iter_headers()] == [0, 10]
         assert log.epochs.entries == ((1, 0),)
     assert follower.log.durable_end_offset == 11
+
+
+@pytest.mark.parametrize(("byte", "bit"), [(7, 3), (15, 0)], ids=["offset", "epoch"])
+def test_the_last_batch_of_an_answer_is_not_believed_where_only_the_next_could_contradict_it(
+    byte: int, bit: int
+) -> None:
+    """No CRC covers its offset and epoch. As the first of the next answer the leader has looked at it twice."""
+    leader, follower = LogHarness(MemoryFiles()), Follower()
+    for value in numbered(3):
+        leader.append(value)
+    data = bytearray(leader.fetch(0))
+    size_bytes = len(data) // 3
+    data[size_bytes + byte] ^= 1 << bit
+    assert follower.take(bytes(data[: 2 * size_bytes])), "there is more where this came from"
+    assert follower.log.log_end_offset == 1
+    with pytest.raises(CorruptBatch):
+        follower.take(bytes(data))

@@ -60,9 +60,13 @@ async def cluster() -> AsyncIterator[Cluster]:
     await made.stop()
 
 
-def rot(node: Node, base_offset: int, position: int = 100) -> None:
+def path_of(node: Node, base_offset: int) -> str:
     (path,) = (path for path in node.files._files if path.endswith(f"{base_offset:020}.log"))
-    node.files._files[path].data[position] ^= 1
+    return path
+
+
+def rot(node: Node, base_offset: int, position: int = 100) -> None:
+    node.files._files[path_of(node, base_offset)].data[position] ^= 1
 
 
 @pytest.mark.parametrize("position", [6, 7, 15, 16])
@@ -169,6 +173,21 @@ async def test_a_leader_that_cannot_find_what_is_asked_for_has_it_mended_instead
     await mender._look_again()
     await mender.mend_all()
     assert (leader.stored() == before, mender.mended_count) == (True, 1)
+
+
+@pytest.mark.parametrize("position", [0, 7], ids=["far too high", "a little too high"])
+async def test_what_rots_after_it_was_verified_is_found_when_the_rest_is_mended(
+    cluster: Cluster, position: int
+) -> None:
+    mender, node = mender_of(cluster, FOLLOWER), cast(Any, cluster.nodes[FOLLOWER])
+    before = node.stored()
+    rot(node, 3)
+    await node.scrubber.verify_all()
+    node.files._files[path_of(node, 3)].data[2 * len(before) // 9 + position] ^= 8
+    await mender.mend_all()
+    assert node.local.log.state is LogState.DAMAGED, "not taken over as it is"
+    await mender.mend_all()
+    assert (node.local.log.state, node.stored() == before) == (LogState.ONLINE, True)
 
 
 async def test_mending_that_is_killed_has_nothing_left_to_do(cluster: Cluster) -> None:
