@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log import timestamps
-from broker_engine.log.checkpoints import EpochCache
+from broker_engine.log.checkpoints import NO_EPOCH, EpochCache
 from broker_engine.log.config import LogConfig
 from broker_engine.log.damage import Hole
 from broker_engine.log.doubts import hole_on_the_way, is_way_sound
@@ -126,7 +126,7 @@ class ReadableLog:
         return (
             header.base_offset <= offset
             and header.next_offset <= end_offset
-            and header.partition_leader_epoch == self._epochs.epoch_of(header.base_offset)
+            and self._epochs.epoch_of(header.base_offset) in (header.partition_leader_epoch, NO_EPOCH)
         )
 
     def _end_position(self, segment: Segment, end_offset: int) -> int:

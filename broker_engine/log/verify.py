@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from broker_engine.log.checkpoints import NO_EPOCH
 from broker_engine.log.damage import Hole, find_next_batch
 from broker_engine.log.file_seam import FileHandle
 from broker_engine.log.scan import ScannedBatch, scan_batches
@@ -127,4 +128,5 @@ class VerifyJob:
 def is_next(segment: Segment, header: BatchHeader, offset: int, epoch_of: EpochOf) -> bool:
     """Can this batch lie where those before it end at `offset`?"""
     is_inside = offset <= header.base_offset and header.next_offset <= segment.end_offset
-    return is_inside and epoch_of(header.base_offset) == header.partition_leader_epoch
+    # Kafka's own epochs begin where a log does, which may be inside its first batch.
+    return is_inside and epoch_of(header.base_offset) in (header.partition_leader_epoch, NO_EPOCH)
