@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log import timestamps
-from broker_engine.log.checkpoints import NO_EPOCH, EpochCache
+from broker_engine.log.checkpoints import EpochCache
 from broker_engine.log.config import LogConfig
 from broker_engine.log.damage import Hole
 from broker_engine.log.doubts import hole_on_the_way, is_way_sound
@@ -116,18 +116,11 @@ class ReadableLog:
         if segment.holes and (hole := segment.hole_at(offset)):
             raise _damaged(hole)
         first = segment.locate(offset)
-        if first is None or not self._is_expected(first.header, offset, end_offset):
+        if first is None or first.header.base_offset > offset or first.header.next_offset > end_offset:
             if segment.holes and (hole := hole_on_the_way(segment, offset, first)):
                 raise _damaged(hole)
             self._check_way(segment, offset, first)
         return first
-
-    def _is_expected(self, header: BatchHeader, offset: int, end_offset: int) -> bool:
-        return (
-            header.base_offset <= offset
-            and header.next_offset <= end_offset
-            and self._epochs.epoch_of(header.base_offset) in (header.partition_leader_epoch, NO_EPOCH)
-        )
 
     def _end_position(self, segment: Segment, end_offset: int) -> int:
         """The border below which every batch ends before `end_offset`; too high where known damage lies before it."""
