@@ -174,7 +174,11 @@ class ProduceLane:
         partition, start, end = only
         first = frames[0]
         size_bytes, begin, front = len(first), first[:4], bytes(first[_LIKENESS_START:start])
+        index_start, index_end = self._likeness_end + 1, self._likeness_end + 1 + _INDEX.size
+        index = bytes(first[index_start:index_end])
         for frame_view in following:
+            if frame_view[index_start:index_end] != index:
+                return  # another partition: who writes to several in turn is not to pay for looking ahead
             if len(frame_view) == size_bytes and frame_view[_LIKENESS_START:start] == front:
                 if frame_view[:4] != begin or frame_view[end:] != _NO_TAGS_THREE_TIMES:
                     return
