@@ -80,7 +80,7 @@ class Mender:
         for local in list(self._partitions.all()):
             for hole in local.log.holes:
                 self.note_damaged(local)
-                self._doubts[local, _base_of(local, hole)] = None
+                self.doubt(local, _base_of(local, hole))
 
     def note_damaged(self, local: LocalPartition) -> None:
         self._damaged[local] = None
