@@ -79,8 +79,6 @@ class EpochCache:
         return self._entries[following - 1].epoch, end_offset
 
     def epoch_of(self, offset: int) -> int:
-        if self._entries and offset >= self._entries[-1].start_offset:
-            return self._entries[-1].epoch  # each fetch asks, and nearly always for this one
         following = bisect_right(self._entries, offset, key=lambda entry: entry.start_offset)
         return self._entries[following - 1].epoch if following else NO_EPOCH
 
