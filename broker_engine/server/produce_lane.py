@@ -156,9 +156,9 @@ class ProduceLane:
             return self._later(place, [(partition, appended)], answer)
         return Outcome((answer,))
 
-    def _count_in(self, frame_view: memoryview) -> None:
-        self._usage.requests += 1
-        self._usage.bytes_in += len(frame_view) + _INDEX.size
+    def _count_in(self, *frames: memoryview) -> None:
+        self._usage.requests += len(frames)
+        self._usage.bytes_in += sum(map(len, frames)) + len(frames) * _INDEX.size
 
     # --- one batch each, of several requests
 
@@ -211,15 +211,14 @@ class ProduceLane:
         if run is None:
             return None
         count = len(run.record_counts)
-        usage = self._usage
-        usage.requests += count
-        usage.bytes_in += sum(map(len, frames[:count])) + count * _INDEX.size
+        frames = frames[:count]
+        self._count_in(*frames)
         self._broker.usage.of(partition.name.tenant).records_in += run.end_offset - run.base_offset
         if place.acks == _ACKS_NONE:
             return NO_ANSWER, count - 1
-        correlations = [frame_view[4:8] for frame_view in frames[:count]]
+        correlations = [frame_view[4:8] for frame_view in frames]
         answers = place.answer_run(correlations, partition.index, run)
-        usage.bytes_out += len(answers)
+        self._usage.bytes_out += len(answers)
         if place.acks == _ACKS_ALL and partition.high_watermark < run.end_offset:
             numbers = [_CORRELATION.unpack(correlation)[0] for correlation in correlations]
             return Later(run_acked(place, partition, run, numbers, answers), is_next_allowed=True), count - 1
@@ -314,7 +313,7 @@ class ProduceLane:
         found = [self._learn_partition(place, data.index) for data in request.topic_data[0].partition_data]
         if not found or None in found:
             return
-        if len(self._places) >= _PLACES_MAX:
+        if likeness not in self._places and len(self._places) >= _PLACES_MAX:
             self._places.clear()
         self._places[likeness] = place
         self._likeness_end = likeness_end
