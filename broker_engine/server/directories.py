@@ -14,10 +14,12 @@ from broker_engine.metadata.image import MetadataImage
 from broker_engine.names import (
     CLUSTER_METADATA,
     TENANTS_DIRECTORY,
+    directory,
     is_deleted_directory,
     parse_directory,
     stray_directory,
 )
+from broker_engine.server.checkpoints import RECOVERY_POINTS, read_checkpoint
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +32,17 @@ def remove_leftovers(files: Files) -> None:
     for name in files.list_dir(""):
         if name.endswith(_TEMPORARY_SUFFIX):
             files.unlink(name)
+
+
+def find_vanished(files: Files) -> list[str]:
+    """Blocks. Directories that had records on disk when the recovery points were written last, and are not there.
+
+    After a clean stop that is a loss: whoever removes a topic writes the recovery points anew without it.
+    """
+    present = set(_directories(files))
+    points = read_checkpoint(files, RECOVERY_POINTS)
+    paths = (directory(name, partition) for (name, partition), offset in points.items() if offset > 0)
+    return [path for path in paths if path not in present]
 
 
 def tidy(files: Files, image: MetadataImage, randomness: Randomness) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from broker_engine.errors import BrokerError
-from broker_engine.server.directories import remove_leftovers, tidy
+from broker_engine.server.directories import find_vanished, remove_leftovers, tidy
 from broker_engine.server.formation import Formation
 from broker_engine.server.metadata_log import DIRECTORY as METADATA_DIRECTORY
 from broker_engine.server.partitions import CLEAN_OPEN_THREAD_COUNT
@@ -23,11 +23,13 @@ from broker_engine.telemetry.writer import TelemetryWriter
 
 if TYPE_CHECKING:
     from broker_engine.server.broker import Broker
+    from broker_engine.server.data_dir import DataDir
 
 log = logging.getLogger(__name__)
 
 STOP_GRACE_S = 10.0
 VOTE_WAIT_S_MAX = 3.0
+_NAMED_MAX = 10
 _AFTER_CRASH = "the last stop was not clean, so logs are checked from their recovery points on"
 
 
@@ -75,7 +77,7 @@ async def _start(broker: Broker) -> None:
     formation = Formation(broker.identity, tuple(broker.voters), broker.peers, broker.clock)
     meta = await formation.join(broker.data_dir, broker.randomness)
     broker.identity = dataclasses.replace(broker.identity, cluster_id=meta.cluster_id)
-    previous_epoch = broker.data_dir.take_clean_marker()
+    previous_epoch = _take_clean_marker(broker.data_dir)
     is_new = not broker.data_dir.files.exists(METADATA_DIRECTORY)
     how = "first start" if is_new else _AFTER_CRASH if previous_epoch is None else "after a clean stop"
     log.info("node %d of cluster %s on %s: %s", broker.node_id, meta.cluster_id, broker.data_dir.path, how)
@@ -86,6 +88,17 @@ async def _start(broker: Broker) -> None:
         await _become_broker(broker, previous_epoch)
     broker.is_serving = True
     await _wait_to_vote(broker)
+
+
+def _take_clean_marker(data_dir: DataDir) -> int | None:
+    """None too where something is missing of what a clean stop left: who lost records must not count as in sync."""
+    previous_epoch = data_dir.take_clean_marker()
+    vanished = find_vanished(data_dir.files) if previous_epoch is not None else []
+    for path in vanished[:_NAMED_MAX]:
+        log.error("%s is gone since the last stop: its records come back from other replicas, if there are any", path)
+    if vanished:
+        log.error("%d partitions lost their directories: this start counts as one after a crash", len(vanished))
+    return None if vanished else previous_epoch
 
 
 async def _wait_to_vote(broker: Broker) -> None:

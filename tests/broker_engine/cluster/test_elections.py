@@ -42,6 +42,10 @@ def wait_until(cluster: ClusterProcess, holds: Callable[[MetadataResponsePartiti
     wait_for("the state of the partition", look)
 
 
+def leader_id(cluster: ClusterProcess) -> int:
+    return next(topic for topic in cluster.metadata().topics if topic.name == TOPIC).partitions[0].leader_id
+
+
 def write(cluster: ClusterProcess, leader_id: int, value: bytes) -> None:
     with RawClient(cluster[leader_id].address()) as client:
         wait_for("an acked record", lambda: produce(client, TOPIC, batch_of(value)).error_code == 0)
@@ -82,5 +86,18 @@ def test_when_all_crashed_somebody_who_was_in_sync_leads_without_being_asked(tmp
             node.kill()
         cluster.start()
         wait_until(cluster, lambda row: row.leader_id in (1, 2, 3) and len(row.isr_nodes) == 3)
-        leader_id = next(topic for topic in cluster.metadata().topics if topic.name == TOPIC).partitions[0].leader_id
-        assert read(cluster, leader_id) == [b"kept"]
+        assert read(cluster, leader_id(cluster)) == [b"kept"]
+
+
+def test_who_lost_a_partitions_directory_after_a_clean_stop_does_not_lead_with_an_empty_log(tmp_path: Path) -> None:
+    with ClusterProcess(tmp_path) as cluster:
+        cluster.wait_for_brokers(1, 2, 3)
+        make_topic(cluster, [3, 1, 2])
+        write(cluster, 3, b"kept")
+        for node_id in (1, 2, 3):  # the last one to go stays in sync, alone
+            cluster[node_id].stop()
+        shutil.rmtree(cluster[3].data_dir / f"{TOPIC}-0")
+        cluster.start()
+        wait_until(cluster, lambda row: row.leader_id > 0 and len(row.isr_nodes) == 3)
+        assert read(cluster, leader_id(cluster)) == [b"kept"]
+        assert "is gone since the last stop" in cluster[3].log

@@ -9,8 +9,15 @@ import pytest
 
 from broker_engine.config import ConfigError
 from broker_engine.names import Name
-from broker_engine.server.checkpoints import HIGH_WATERMARKS, parse_checkpoint, read_checkpoint, write_checkpoint
+from broker_engine.server.checkpoints import (
+    HIGH_WATERMARKS,
+    RECOVERY_POINTS,
+    parse_checkpoint,
+    read_checkpoint,
+    write_checkpoint,
+)
 from broker_engine.server.data_dir import DataDir, Meta
+from broker_engine.server.directories import find_vanished
 
 
 def test_a_second_broker_on_the_same_directory_is_refused(tmp_path: Path) -> None:
@@ -51,3 +58,11 @@ def test_checkpoints_carry_tenants_and_survive_damage(tmp_path: Path) -> None:
 
 def test_kafkas_own_checkpoint_reads_as_root() -> None:
     assert parse_checkpoint(b"0\n1\n__consumer_offsets 49 12\n") == {(Name("", "__consumer_offsets"), 49): 12}
+
+
+def test_directories_that_had_records_and_are_gone_are_named(tmp_path: Path) -> None:
+    files = DataDir(tmp_path).files
+    offsets = {(Name("", "kept"), 0): 5, (Name("", "never-written"), 0): 0, (Name("demo", "lost"), 3): 7}
+    write_checkpoint(files, RECOVERY_POINTS, offsets.items())
+    (tmp_path / "kept-0").mkdir()
+    assert find_vanished(files) == ["tenants/demo/lost-3"]
