@@ -90,7 +90,7 @@ class FetcherParts:
 
 
 class Followed:
-    __slots__ = ("failure_count", "flush_end", "local", "retry", "sent")
+    __slots__ = ("complaint", "failure_count", "flush_end", "local", "retry", "sent")
 
     def __init__(self, local: LocalPartition) -> None:
         self.local = local
@@ -99,12 +99,20 @@ class Followed:
         self.flush_end = -1
         """The leader was told of records that are not durable: the end of the flush up to there is news."""
         self.failure_count = 0
+        self.complaint = ""
+        """Why what the leader sent could not be taken, as it was last logged."""
         self.retry: asyncio.TimerHandle | None = None
 
     def cancel_retry(self) -> None:
         if self.retry is not None:
             self.retry.cancel()
             self.retry = None
+
+    def complain(self, text: str) -> None:
+        """Once: it is tried again every second, and a full disk may last for hours."""
+        if text != self.complaint:
+            self.complaint = text
+            log.error("%s-%d cannot take what its leader sent: %s", self.local.name, self.local.index, text)
 
 
 class ReplicaFetcher:
@@ -326,12 +334,12 @@ class ReplicaFetcher:
                 self._is_limited |= is_cut or len(records) >= self._parts.config.replica_fetch_max_bytes
             deleted = take_offsets(local, core, data.high_watermark, data.log_start_offset)
         except BrokerError as error:
-            log.error("%s-%d cannot take what its leader sent: %s", local.name, local.index, error)
+            followed.complain(str(error))
             if error.code is ErrorCode.CORRUPT_MESSAGE:
                 self._parts.on_corrupt(self._leader_id, local)
             self._retry_later(key, followed)
             return
-        followed.failure_count = 0
+        followed.failure_count, followed.complaint = 0, ""
         if deleted:
             self._parts.cuts.spawn(asyncio.to_thread(_remove, deleted), "remove segments")
         if data.records:

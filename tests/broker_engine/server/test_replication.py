@@ -54,6 +54,20 @@ async def test_a_silent_follower_leaves_the_isr_and_comes_back(cluster: Cluster)
     assert ends(cluster) == [1, 1, 1]
 
 
+async def test_a_follower_whose_disk_is_full_does_not_say_so_with_each_try_and_goes_on_when_there_is_room(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = cluster.nodes[3].files
+    files.no_space = True
+    assert await cluster.nodes[1].append(b"a") is ErrorCode.NONE
+    assert cluster.state.isr == (1, 2), "it was tried again all that time, many times"
+    told = [record for record in caplog.records if "cannot take" in record.message]
+    assert 1 <= len(told) <= 2, "once, and once more where the new ISR is followed"
+    files.no_space = False
+    await cluster.until(lambda: set(cluster.state.isr) == {1, 2, 3})
+    assert ends(cluster) == [1, 1, 1]
+
+
 async def test_followers_are_not_blamed_for_a_leader_that_stood_still(cluster: Cluster) -> None:
     for _ in range(3):
         await cluster.nodes[1].append(b"a", acks=1)
