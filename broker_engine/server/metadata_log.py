@@ -8,6 +8,7 @@ thread.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from uuid import UUID
 
@@ -26,6 +27,8 @@ from broker_engine.records.builder import NewRecord, build_batch
 from broker_engine.records.compression import CorruptBatch
 from broker_engine.server.checkpoints import read_checkpoint, write_checkpoint
 from broker_engine.server.reserve import Reserve
+
+log = logging.getLogger(__name__)
 
 _PARTITION = (Name(ROOT, CLUSTER_METADATA), 0)
 DIRECTORY = directory(*_PARTITION)
@@ -171,9 +174,13 @@ class MetadataLog:
         return self._log.delete_records_before(offset)
 
     def close(self) -> None:
-        """Blocks. After a disk error there is nothing to promise, so no point is written."""
+        """Blocks. After a disk error there is nothing to promise, so no point is written; on a full disk the old one
+        stays, and what else has to end with this node goes on."""
         if self._log.state is LogState.ONLINE:
-            self.save_point()
+            try:
+                self.save_point()
+            except OSError as error:
+                log.warning("the next start will check the metadata log from further back: %s", error)
         self._log.close()
 
 

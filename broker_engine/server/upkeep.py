@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from broker_engine.clock import Clock
 from broker_engine.config import BrokerConfig
@@ -59,7 +59,7 @@ class Upkeep:
     async def run_high_watermarks(self) -> None:
         while True:
             await asyncio.sleep(self._config.replica_high_watermark_checkpoint_interval_ms / 1000)
-            await self.write_high_watermarks()
+            await _unless_full(self.write_high_watermarks())
 
     async def run_recovery_points(self) -> None:
         interval_s = self._config.log_flush_offset_checkpoint_interval_ms / 1000
@@ -67,7 +67,7 @@ class Upkeep:
             await asyncio.sleep(interval_s)
             for local in list(self._partitions.all()):
                 local.request_flush()  # page-cache topics too, so that a crash leaves little to scan
-            await self.write_recovery_points()
+            await _unless_full(self.write_recovery_points())
 
     async def apply_retention(self) -> None:
         for number, local in enumerate(list(self._partitions.all())):
@@ -107,6 +107,14 @@ class Upkeep:
 
     async def _write_recovery_points(self) -> None:
         await asyncio.to_thread(write_checkpoint, self._files, RECOVERY_POINTS, self._partitions.recovery_points())
+
+
+async def _unless_full(writing: Awaitable[None]) -> None:
+    """The old checkpoint stays, which is never wrong, only older; the next round writes a new one."""
+    try:
+        await writing
+    except OSError as error:
+        log.warning("a checkpoint was not written: %s", error)
 
 
 def _remove(deleted: Iterable[DeletedSegment]) -> None:

@@ -60,3 +60,14 @@ def test_a_disk_that_is_full_from_the_start_keeps_no_room() -> None:
     files.unlink(PATH)
     files.free_bytes = 100
     assert not MetadataLog.open(files, SystemClock()).reserve.is_there
+
+
+def test_a_node_whose_disk_is_full_can_stop() -> None:
+    files = SmallDisk()
+    log = MetadataLog.open(files, SystemClock())
+    log.append(entry(log))
+    log.reserve.release()
+    files.no_space = True
+    log.close()
+    files.no_space = False
+    assert MetadataLog.open(files, SystemClock()).end_offset == 1

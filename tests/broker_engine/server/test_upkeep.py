@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from broker_engine.log.memory_files import MemoryFiles
+from broker_engine.server.checkpoints import HIGH_WATERMARKS
 from broker_engine.server.log_starts import LogStarts
 from broker_engine.server.upkeep import Upkeep
 from tests.broker_engine.server.replicas import Cluster, Node, led_by
@@ -96,4 +99,19 @@ async def test_a_file_that_cannot_be_removed_does_not_keep_the_others(monkeypatc
     await kept.upkeep.remove_files()
     assert kept.names() == [*names(0, suffix=".log.deleted"), *names(2)]
     monkeypatch.undo()
+    await cluster.stop()
+
+
+async def test_a_checkpoint_for_which_there_is_no_room_is_written_when_there_is() -> None:
+    cluster = Cluster(settings={"replica.high.watermark.checkpoint.interval.ms": "5"})
+    await cluster.start(1, state=led_by(1, (1,)))
+    node = cluster.nodes[1]
+    node.files.no_space = True
+    rounds = asyncio.ensure_future(node.upkeep.run_high_watermarks())
+    await asyncio.sleep(0.05)
+    assert not rounds.done()
+    assert not node.files.exists(HIGH_WATERMARKS)
+    node.files.no_space = False
+    await cluster.until(lambda: node.files.exists(HIGH_WATERMARKS))
+    rounds.cancel()
     await cluster.stop()
