@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
+import os
+import sys
 import threading
 import time
+import traceback
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +27,7 @@ from broker_engine.simulator.history import Allowed, EndOffset, History, Kind, P
 from broker_engine.simulator.history.rows import Partition
 
 FLUSH_TIMEOUT_S = 90.0
+READER_END_TIMEOUT_S = 30.0
 END_INTERVAL_S = 0.5
 END_TIMEOUT_S = 30.0
 POLL_RECORDS = 500
@@ -114,19 +118,37 @@ def _run(plan: LoadPlan, path: Path, stop: Event, acked: Synchronized[int]) -> N
     if plan.results:
         readers.append(ReaderWorker(plan, "committed", plan.results))
     threads = [threading.Thread(target=worker.run, args=(stop.is_set,)) for worker in workers]
-    reader_threads = [threading.Thread(target=reader.run, args=(readers_may_end.is_set,)) for reader in readers]
+    reader_threads = [
+        threading.Thread(target=reader.run, args=(readers_may_end.is_set,), daemon=True) for reader in readers
+    ]
     for thread in (*threads, *reader_threads):
         thread.start()
     for thread in threads:
         thread.join()
     readers_may_end.set()
-    for thread in reader_threads:
-        thread.join()
+    hung = _still_running(reader_threads, READER_END_TIMEOUT_S)
     history = History()
     history.extend(row for worker in (*workers, *readers) for row in worker.history.rows)
     history.save(path)
-    errors = [error for worker in (*workers, *readers) for error in worker.errors]
+    errors = [error for worker in (*workers, *readers) for error in worker.errors] + hung
     path.with_suffix(".errors").write_text("".join(f"{error}\n" for error in errors))
+    if hung:
+        os._exit(0)  # the call holds a thread that cannot be ended
+
+
+def _still_running(threads: Sequence[threading.Thread], timeout_s: float) -> list[str]:
+    """Where those are, each in a line, that have not ended by then."""
+    deadline = time.monotonic() + timeout_s
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    frames = sys._current_frames()
+    hung = [thread.ident for thread in threads if thread.is_alive()]
+    stacks = [traceback.extract_stack(frames[ident]) for ident in hung if ident in frames]
+    return [f"a reader did not end within {timeout_s:.0f} s: " + " > ".join(map(_place, stack)) for stack in stacks]
+
+
+def _place(frame: traceback.FrameSummary) -> str:
+    return f"{Path(frame.filename).name}:{frame.lineno} {frame.line}"
 
 
 @dataclass(slots=True)

@@ -80,7 +80,7 @@ class Outcome:
         allowed = ", ".join(f"{kind} {count}" for kind, count in sorted(self.allowed.items())) or "none"
         lines = [
             f"-- what acks=1 and retries without idempotence do not promise: {allowed}",
-            "-- longest time without an acknowledgement, p50 / p95 s: " + ", ".join(self._gap_texts()),
+            "-- longest time without an acknowledgement, p50 / p95 / longest s: " + ", ".join(self._gap_texts()),
         ]
         if self.figures:
             lines.append("-- groups and transactions: " + _listed(self.figures))
@@ -96,7 +96,7 @@ class Outcome:
 
     def _gap_texts(self) -> Iterator[str]:
         for fault, gaps in sorted(self.gaps_s.items()):
-            yield f"{fault} {statistics.median(gaps):.1f} / {percentile(gaps, 0.95):.1f}"
+            yield f"{fault} {statistics.median(gaps):.1f} / {percentile(gaps, 0.95):.1f} / {max(gaps):.1f}"
 
 
 _SAVED = (
