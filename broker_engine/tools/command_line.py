@@ -1,13 +1,10 @@
-"""The command line of the tools: arguments in, lines out."""
+"""The command line of the tools: arguments in, lines out. Each is loaded when it is run: `serve` starts here too."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
-
-from broker_engine.tools.dump_log import dump
-from broker_engine.tools.get_offsets import UNKNOWN, get_offsets
 
 
 def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -22,12 +19,16 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _dump_all(options: argparse.Namespace) -> Iterator[str]:
+    from broker_engine.tools.dump_log import dump
+
     for path in options.files:
         yield f"-- {path}"
         yield from dump(path)
 
 
 def _list_offsets(options: argparse.Namespace) -> Iterator[str]:
+    from broker_engine.tools.get_offsets import UNKNOWN, get_offsets
+
     yield f"{'topic':40} {'partition':>9} {'log start':>12} {'high watermark':>14} {'log end':>12}"
     for row in get_offsets(options.data_dir, options.topic):
         watermark = "-" if row.high_watermark == UNKNOWN else str(row.high_watermark)
