@@ -23,7 +23,12 @@ Offsets = Iterable[tuple[TopicPartition, int]]
 
 def format_checkpoint(offsets: Offsets) -> bytes:
     """Version, count, then `topic partition offset` per line; the topic by its physical name, which has no blanks."""
-    rows = [f"{physical(name)} {partition} {offset}" for (name, partition), offset in offsets]
+    last_name, topic = None, ""
+    rows = []
+    for (name, partition), offset in offsets:
+        if name is not last_name:  # a topic's partitions stand together
+            last_name, topic = name, physical(name)
+        rows.append(f"{topic} {partition} {offset}")
     return ("\n".join([_VERSION, str(len(rows)), *rows]) + "\n").encode()
 
 
@@ -32,10 +37,11 @@ def parse_checkpoint(data: bytes) -> dict[TopicPartition, int]:
     version, count, *rows = data.decode().rstrip("\n").split("\n")
     if version != _VERSION or int(count) != len(rows):
         raise ValueError(f"version {version!r}, {count!r} entries announced, {len(rows)} found")
-    offsets = {}
+    offsets, names = {}, dict[str, Name]()
     for row in rows:
         topic, partition, offset = row.split(" ")
-        offsets[parse_physical(topic), int(partition)] = int(offset)
+        name = names.get(topic) or names.setdefault(topic, parse_physical(topic))
+        offsets[name, int(partition)] = int(offset)
     return offsets
 
 

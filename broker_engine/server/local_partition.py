@@ -99,6 +99,8 @@ class LocalPartition:
     ) -> None:
         self.name = name
         self.index = index
+        self.topic_partition = (name, index)
+        """Made once: checkpoints ask for those of all, every few seconds."""
         self.topic_id = topic_id
         self.log = log
         self.leading: PartitionCore | None = None

@@ -65,6 +65,7 @@ class Mender:
         self._doubts: dict[tuple[LocalPartition, int], None] = {}
         self._tasks = tasks
         self._wake = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
         self.mended_count = 0
         """Holes since the start."""
 
@@ -87,10 +88,13 @@ class Mender:
         self._wake.set()
 
     def doubt(self, local: LocalPartition, offset: int) -> None:
-        """What is stored from this offset on does not verify, says a follower, or a reader here was to pass over it."""
+        """What is stored from this offset on does not verify, says a follower, or a reader here was to pass over it.
+
+        A cut says it from its thread.
+        """
         if len(self._doubts) < _DOUBTS_MAX:
             self._doubts[local, offset] = None
-            self._wake.set()
+            self._loop.call_soon_threadsafe(self._wake.set)
 
     def on_corrupt(self, leader_id: int, local: LocalPartition) -> None:
         """The leader sent bytes that do not verify: it should look at its disk."""
@@ -119,7 +123,7 @@ class Mender:
 
     async def _wait(self) -> None:
         try:
-            async with asyncio.timeout(_AGAIN_S if self._damaged else None):
+            async with asyncio.timeout(_AGAIN_S if self._damaged or self._doubts else None):
                 await self._wake.wait()
         except TimeoutError:
             return
@@ -128,7 +132,10 @@ class Mender:
     async def _look_again(self) -> None:
         doubts, self._doubts = self._doubts, {}
         for local, offset in doubts:
-            if local.is_retired or local.busy is not None:
+            if local.is_retired:
+                continue
+            if local.busy is not None:  # it is being cut, and that may be what met the damage
+                self._doubts[local, offset] = None
                 continue
             bases = local.log.segment_bases
             base_offset = max((base for base in bases if base <= offset), default=bases[0])

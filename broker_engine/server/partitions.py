@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeVar
 from uuid import UUID
 
@@ -23,8 +24,8 @@ from broker_engine.metadata.image import EMPTY_IMAGE, MetadataImage, PartitionIm
 from broker_engine.metadata.parts import RECOVERING
 from broker_engine.names import deleted_directory, directory, stray_directory
 from broker_engine.partition.core import IsrProposal
-from broker_engine.server.checkpoints import TopicPartition
-from broker_engine.server.collector import collector_paused
+from broker_engine.server.checkpoints import Offsets, TopicPartition
+from broker_engine.server.collector import KeptLogs
 from broker_engine.server.local_partition import LocalPartition
 from broker_engine.server.roles import RoleMaker, follow_image
 from broker_engine.server.saved_offsets import Saved, SavedOffsets
@@ -79,6 +80,7 @@ class Partitions:
         self._unopened: dict[PartitionKey, None] = {}
         """Ours by the image, but their logs could not be opened."""
         self.open_thread_count = OPEN_THREAD_COUNT
+        self._kept_logs = KeptLogs()
         self.removals = Removals(clock)
         """Files of segments that are in none of the logs any more: whoever looks after the disk removes them."""
         self.on_role: Callable[[LocalPartition], None] = lambda local: None
@@ -166,7 +168,7 @@ class Partitions:
 
     async def _open_all(self, wanted: list[_Wanted]) -> None:
         self._unopened |= {(each.topic.id, each.index): None for each in wanted}
-        with collector_paused():
+        with self._kept_logs.opening(len(wanted)):
             opened = await in_threads(self._open_several, wanted, thread_count=self.open_thread_count)
         await asyncio.to_thread(self._sync_parents, opened)
         for local in opened:
@@ -223,6 +225,7 @@ class Partitions:
         for local in removed:
             await local.settled()
             await asyncio.to_thread(self._delete, local)
+        self._kept_logs.note_closed(len(removed))
         if removed and self.after_removal is not None:
             await self.after_removal()
 
@@ -243,17 +246,19 @@ class Partitions:
 
     # --- for the checkpoints: what is open, and what could not be opened yet as the last ones have it
 
-    def recovery_points(self) -> list[tuple[TopicPartition, int]]:
-        own = [((each.name, each.index), each.recovery_point) for each in self.all()]
-        return [*self._saved.recovery_points.items(), *own]
+    def recovery_points(self) -> Offsets:
+        return self._with_own(self._saved.recovery_points, [each.recovery_point for each in self.all()])
 
-    def log_starts(self) -> list[tuple[TopicPartition, int]]:
-        own = [((each.name, each.index), each.log_start_offset) for each in self.all()]
-        return [*self._saved.log_starts.items(), *own]
+    def log_starts(self) -> Offsets:
+        return self._with_own(self._saved.log_starts, [each.log_start_offset for each in self.all()])
 
-    def high_watermarks(self) -> list[tuple[TopicPartition, int]]:
-        own = [((each.name, each.index), each.high_watermark) for each in self.all()]
-        return [*self._saved.high_watermarks.items(), *own]
+    def high_watermarks(self) -> Offsets:
+        return self._with_own(self._saved.high_watermarks, [each.high_watermark for each in self.all()])
+
+    def _with_own(self, saved: dict[TopicPartition, int], offsets: list[int]) -> Offsets:
+        """A moment's offsets, to be gone through once. Pairs of all of them at once would call the collector."""
+        own = zip([each.topic_partition for each in self.all()], offsets, strict=True)
+        return chain(list(saved.items()), own)
 
     async def close_all(self) -> None:
         """For a clean stop, after everything was flushed."""

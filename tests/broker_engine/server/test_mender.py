@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
@@ -158,6 +159,19 @@ async def test_a_leader_that_is_doubted_looks_at_its_disk(cluster: Cluster) -> N
     assert cluster.nodes[LEADER].local.log.state is LogState.DAMAGED
     await mender.mend_all()
     assert cluster.nodes[LEADER].stored() == before
+
+
+async def test_what_a_cut_meets_is_looked_at_when_the_cut_is_over(cluster: Cluster) -> None:
+    """It is doubted while the log is busy, and from a thread."""
+    mender, local = mender_of(cluster, FOLLOWER), cluster.nodes[FOLLOWER].local
+    rot(cluster.nodes[FOLLOWER], 6)
+    local.busy = asyncio.get_running_loop().create_future()
+    await asyncio.to_thread(mender.doubt, local, 7)
+    await mender._look_again()
+    assert local.log.state is LogState.ONLINE
+    local.busy = None
+    await mender._look_again()
+    assert local.log.state is LogState.DAMAGED
 
 
 async def test_a_leader_that_cannot_find_what_is_asked_for_has_it_mended_instead_of_passing_over_it(
