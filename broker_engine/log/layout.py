@@ -31,7 +31,10 @@ def parents_of(directory: str) -> list[str]:
 def check_topic_id(files: Files, directory: str, topic_id: UUID) -> None:
     """A directory of another topic that once had this name must not be opened as this one."""
     path = f"{directory}/{METADATA_FILE}"
-    known = parse_partition_metadata(files.read_small(path)) if files.exists(path) else None
+    data = files.read_small(path) if files.exists(path) else b""
+    if data == format_partition_metadata(topic_id):
+        return  # as almost always: nothing has to be parsed
+    known = parse_partition_metadata(data)
     if known is None:
         files.write_atomic(path, format_partition_metadata(topic_id), is_durable=False)
     elif known != topic_id:

@@ -29,7 +29,7 @@ from broker_engine.log.recovery import LoadedLog, load_log, reload_active
 from broker_engine.log.results import AppendResult, LogRead, LogState, storage_error, storage_errors
 from broker_engine.log.retention import DeletedSegment, expired_count
 from broker_engine.log.segment import Segment
-from broker_engine.log.snapshots import SnapshotFiles
+from broker_engine.log.snapshots import SnapshotFiles, snapshot_offsets
 from broker_engine.log.txn_index import AbortedTransaction
 from broker_engine.log.verify import VerifyJob
 from broker_engine.records.builder import stamp_append_time
@@ -108,7 +108,7 @@ class PartitionLog(CompactableLog):
             log = cls(files, directory, config, clock, loaded, jitter=jitter)
             log.log_start_offset = min(max(log.log_start_offset, log_start_offset), log.log_end_offset)
             if not is_new:
-                log._remove_useless_snapshots()
+                log._remove_useless_snapshots(names)
             log._unsynced_dirs = dict.fromkeys(changed_dirs)
             if loaded.have_epochs_changed:
                 log._write_epochs()
@@ -243,8 +243,13 @@ class PartitionLog(CompactableLog):
     def _give_jitter(self, segment: Segment) -> None:
         segment.jitter_share = self._jitter() if self.config.segment_jitter_ms else 0.0
 
-    def _remove_useless_snapshots(self) -> None:
-        if self._snapshots.remove_useless(self.log_end_offset, self._bases):
+    def _remove_useless_snapshots(self, names: Sequence[str]) -> None:
+        """`names` are what the directory held when the log was opened: it is listed again only where one may have to
+        go, since recovery may have removed some with their segments.
+        """
+        offsets = snapshot_offsets(names)
+        is_one_useful = len(offsets) == 1 and offsets[0] <= self.log_end_offset
+        if offsets and not is_one_useful and self._snapshots.remove_useless(self.log_end_offset, self._bases):
             self._files.sync_dir(self.directory)
 
     def unsynced_parents(self) -> list[str]:

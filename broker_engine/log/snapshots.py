@@ -7,7 +7,7 @@ replay of the log's batches. Only what retention or compaction has removed is kn
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from broker_engine.log.file_seam import Files
 from broker_engine.log.segment import SNAPSHOT_SUFFIX, segment_path
@@ -15,6 +15,12 @@ from broker_engine.log.segment import SNAPSHOT_SUFFIX, segment_path
 log = logging.getLogger(__name__)
 
 _DIGITS = 20
+
+
+def snapshot_offsets(names: Iterable[str]) -> list[int]:
+    """Of those among the names of files, in order."""
+    stems = (name.removesuffix(SNAPSHOT_SUFFIX) for name in names if name.endswith(SNAPSHOT_SUFFIX))
+    return sorted(int(stem) for stem in stems if len(stem) == _DIGITS and stem.isdecimal())
 
 
 class SnapshotFiles:
@@ -34,9 +40,7 @@ class SnapshotFiles:
             yield offset, self._files.read_small(self._path(offset))
 
     def offsets(self) -> list[int]:
-        names = self._files.list_dir(self._directory)
-        stems = (name.removesuffix(SNAPSHOT_SUFFIX) for name in names if name.endswith(SNAPSHOT_SUFFIX))
-        return sorted(int(stem) for stem in stems if len(stem) == _DIGITS and stem.isdecimal())
+        return snapshot_offsets(self._files.list_dir(self._directory))
 
     def remove_above(self, end_offset: int) -> bool:
         """They speak of batches that are gone. True if there were any: the removal must be durable before appends."""

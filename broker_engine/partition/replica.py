@@ -138,7 +138,10 @@ class ReplicaCore:
     def restore(
         self, snapshots: Iterable[tuple[int, bytes]], batches_from: Callable[[int], Batches], now_ms: int
     ) -> int:
-        return restored_producers(self.producers, snapshots, batches_from, now_ms)
+        def batches_behind(offset: int) -> Batches:
+            return batches_from(offset) if offset < self.log_end_offset else ()
+
+        return restored_producers(self.producers, snapshots, batches_behind, now_ms)
 
     def pack_producers(self) -> bytes:
         """A snapshot of what producers did below the log's end."""
