@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from broker_engine.metadata.image import BrokerImage, MetadataImage
 from broker_engine.server.data_dir import id_text
@@ -80,26 +80,29 @@ def is_under_replicated(entry: Entry) -> bool:
     return any(broker not in state.isr and broker not in state.adding for broker in state.replicas)
 
 
-@dataclass(frozen=True, slots=True)
-class Census:
-    """Counts over all partitions here."""
+class LedCensus(NamedTuple):
+    """Counts over the partitions that are led here, by what the metadata say: they change with those only."""
 
     leader_count: int = 0
     under_replicated_count: int = 0
     under_min_isr_count: int = 0
+
+
+class LogCensus(NamedTuple):
+    """Counts over all logs here."""
+
     offline_count: int = 0
     size_bytes: int = 0
 
 
-def take_census(led: Iterable[Entry], locals_: Iterable[LocalPartition]) -> Census:
-    led, logs = list(led), [local.log for local in locals_]
-    return Census(
-        leader_count=len(led),
-        under_replicated_count=sum(map(is_under_replicated, led)),
-        under_min_isr_count=sum(map(is_under_min_isr, led)),
-        offline_count=sum(log.is_offline for log in logs),
-        size_bytes=sum(log.size_bytes for log in logs),
-    )
+def census_of_led(entries: Iterable[Entry]) -> LedCensus:
+    led = list(entries)
+    return LedCensus(len(led), sum(map(is_under_replicated, led)), sum(map(is_under_min_isr, led)))
+
+
+def census_of_logs(locals_: Iterable[LocalPartition]) -> LogCensus:
+    logs = [local.log for local in locals_]
+    return LogCensus(sum(log.is_offline for log in logs), sum(log.size_bytes for log in logs))
 
 
 def cluster_row(

@@ -18,7 +18,7 @@ from broker_engine.server.local_partition import LocalPartition
 from broker_engine.telemetry.groups import GroupTeller
 from broker_engine.telemetry.readers import ReaderTeller
 from broker_engine.telemetry.roster import Entry, News, PartitionId, Roster, speaker_of
-from broker_engine.telemetry.rows import Census, cluster_row, partition_row, take_census
+from broker_engine.telemetry.rows import LedCensus, LogCensus, census_of_led, census_of_logs, cluster_row, partition_row
 from broker_engine.telemetry.sampler import EVERY_TICK, EncodedRecord, Sampler
 from broker_engine.telemetry.schema import BrokerRow, ClusterRow, Key, Kind, Row, TenantRow
 from broker_engine.telemetry.unread import UnreadTimes
@@ -49,7 +49,7 @@ class TelemetryWriter:
         self._followed_topics: object = None
         self._followed: tuple[int, bool] = (-1, False)
         self._settling: list[LocalPartition] = []
-        self._census = Census()
+        self._led, self._logs = LedCensus(), LogCensus()
         self._groups = GroupTeller(self._key, self._sampler.turn_of, self._topic_name)
         self._readers = ReaderTeller(broker.fetch_positions, self._roster.find, self._key, self._sampler.turn_of)
         self.unread = UnreadTimes(broker, self._groups)
@@ -72,8 +72,7 @@ class TelemetryWriter:
             return
         now_ms = self._broker.clock.now_ms()
         news = self._follow()
-        if news is not NO_NEWS or self._sampler.turn % TICKS_PER_CENSUS == 0:
-            self._census = take_census(self._roster.led(), self._broker.partitions.all())
+        self._count(news)
         self._groups.follow(self._broker.groups.ready())
         self._readers.follow(now_ms)
         records = self._sampler.sample(self._rows(news, now_ms))
@@ -85,6 +84,12 @@ class TelemetryWriter:
             target.append_own(batch)
         # Writing moved the telemetry partition's own offsets: that alone is no news for the next second.
         self._broker.partitions.changed.pop(target, None)
+
+    def _count(self, news: News) -> None:
+        if news is not NO_NEWS:
+            self._led = census_of_led(self._roster.led())
+        if news is not NO_NEWS or self._sampler.turn % TICKS_PER_CENSUS == 0:
+            self._logs = census_of_logs(self._broker.partitions.all())
 
     def _own_partition(self) -> LocalPartition | None:
         topic = self._broker.image.topic(TELEMETRY_TOPIC)
@@ -160,7 +165,7 @@ class TelemetryWriter:
 
     def _broker_row(self, now_ms: int) -> BrokerRow:
         broker, counters = self._broker, self._broker.counters
-        census = self._census
+        led, logs = self._led, self._logs
         return BrokerRow(
             at_ms=now_ms,
             started_ms=self._started_ms,
@@ -176,12 +181,12 @@ class TelemetryWriter:
             loop_lag_ms=self._loop_lag_ms,
             disk_free_bytes=broker.disk_floor.free_bytes,
             is_disk_low=broker.disk_floor.is_low,
-            leader_count=census.leader_count,
-            under_replicated_count=census.under_replicated_count,
-            under_min_isr_count=census.under_min_isr_count,
+            leader_count=led.leader_count,
+            under_replicated_count=led.under_replicated_count,
+            under_min_isr_count=led.under_min_isr_count,
             leaderless_count=self._roster.leaderless_here_count,
-            offline_count=census.offline_count,
-            size_bytes=census.size_bytes,
+            offline_count=logs.offline_count,
+            size_bytes=logs.size_bytes,
             is_degraded=broker.stalled_disk.is_stalled,
             damaged_count=broker.mender.damaged_count,
         )
