@@ -14,7 +14,10 @@ from benchmarks.rows.row import Metrics, Row, Stage
 BATCH_BYTES = 16_000
 PARTITIONS_PER_REQUEST = 16
 FEW = 16
-IDLE_S = 10.0
+IDLE_S = 60.0
+"""What comes every few seconds, and once a minute, is in it as often as it should be."""
+FLUSHED_S = 65.0
+"""Within a minute we flush what was written: that belongs to the writing."""
 SETTLE_S_MAX = 180
 SETTLED_CPU_SHARE = 0.1
 
@@ -53,6 +56,7 @@ LARGE_BARS: dict[str, Bar] = {
 
 
 def idle(stage: Stage) -> Metrics:
+    time.sleep(FLUSHED_S * stage.scale)
     settle(stage.broker.pid)
     before, started = process.usage(stage.broker.pid), time.perf_counter()
     time.sleep(max(2.0, IDLE_S * stage.scale))
