@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -81,6 +81,11 @@ class EpochCache:
     def epoch_of(self, offset: int) -> int:
         following = bisect_right(self._entries, offset, key=lambda entry: entry.start_offset)
         return self._entries[following - 1].epoch if following else NO_EPOCH
+
+    def first_start_from(self, offset: int) -> int | None:
+        """Where the next epoch begins, at or above `offset`."""
+        following = bisect_left(self._entries, offset, key=lambda entry: entry.start_offset)
+        return self._entries[following].start_offset if following < len(self._entries) else None
 
     def truncate_from_end(self, end_offset: int) -> bool:
         """The log now ends at `end_offset`: forget epochs that began above it. True if any did."""

@@ -27,6 +27,10 @@ class Hole(NamedTuple):
     position: int
     end_position: int
 
+    def cut_to(self, offset: int) -> Hole:
+        """What is left of it in a log that is cut at `offset`. None of its bytes: nobody can tell which lie before."""
+        return self if self.end_offset <= offset else Hole(self.start_offset, offset, self.position, self.position)
+
 
 Holes = Mapping[int, Sequence[Hole]]
 """By the base offset of their segment."""

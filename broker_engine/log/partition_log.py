@@ -400,6 +400,8 @@ class PartitionLog(CompactableLog):
         self._check_online()
         assert self._swap is None, "no truncation while a compaction swaps segments"
         assert self._flush_in_flight is None, "what is flushed is not cut"
+        with storage_errors():
+            position = self._end_position(self._segments_from(offset)[0], offset)  # before anything is gone
         self.clean_end_offset = min(self.clean_end_offset, offset)
         try:
             while len(self._segments) > 1 and self._segments[-1].base_offset > offset:
@@ -409,29 +411,49 @@ class PartitionLog(CompactableLog):
                 DeletedSegment.take_out(last, self._files).remove()
             self._snapshots.remove_above(offset)
             self._files.sync_dir(self.directory)  # a gap in the middle of a log must not be possible
-            self._truncate_active(offset)
+            self._truncate_active(offset, position)
         except OSError as error:
             self._go_offline()  # some files are cut, some are not
             raise storage_error(error) from error
 
-    def _truncate_active(self, offset: int) -> None:
+    def _truncate_active(self, offset: int, position: int) -> None:
         cut = self._segments[-1]
-        cut.handle.truncate(cut.position_of_end(offset))
+        cut.handle.truncate(position)
         cut.close()
         self._unsynced.pop(cut, None)
-        holes = [hole for hole in cut.holes if hole.end_offset <= offset]
-        active = reload_active(self._files, self.directory, cut.base_offset, self.config, holes)
+        holes = [hole.cut_to(offset) for hole in cut.holes if hole.start_offset < offset]
+        active = reload_active(
+            self._files,
+            self.directory,
+            cut.base_offset,
+            self.config,
+            end_offset=offset,
+            holes=holes,
+            epochs=self._epochs,
+        )
         active.txn_index.replace([entry for entry in active.txn_index.entries() if entry.last_offset < offset])
         active.handle.sync()
         active.jitter_share = cut.jitter_share
         self._segments[-1] = active
+        if active.ends_in_hole:
+            self._begin_behind(active)
         self.durable_end_offset = min(self.durable_end_offset, self.log_end_offset)
         if self.durable_end_offset < self.log_end_offset:
             self._unsynced[active] = None  # or no flush would ever say that what is left is durable
         if self._epochs.truncate_from_end(self.log_end_offset - 1):  # what is left without records goes as well
             self._write_epochs()
-        if holes != cut.holes:
+        if active.holes != cut.holes:
             self._write_holes()
+        for hole in active.holes if active.holes != holes else ():
+            self.on_doubted(hole.start_offset)
+
+    def _begin_behind(self, damaged: Segment) -> None:
+        """What is lost at its end will be mended there: appends need another segment."""
+        damaged.seal(is_durable=True)
+        new = self._new_segment(damaged.end_offset)
+        self._segments.append(new)
+        self._bases.append(new.base_offset)
+        self._files.sync_dir(self.directory)
 
     def delete(self, *, renamed_to: str | None = None) -> None:
         """The partition is gone: close and remove its directory, under another name first if one is given. Blocks."""

@@ -123,13 +123,19 @@ class ReadableLog:
         return first
 
     def _end_position(self, segment: Segment, end_offset: int) -> int:
-        """The border below which every batch ends before `end_offset`; too high where known damage lies before it."""
+        """The border below which every batch ends before `end_offset`: readers stop there, and cuts are made there.
+
+        BrokerError where the way to it does not verify: who trusted it would show or cut off what he must not.
+        """
         if end_offset >= segment.end_offset:
             return segment.size_bytes
         found = segment.locate(end_offset)
         if (found is None or found.header.base_offset != end_offset) and not segment.hole_at(end_offset):
             self._check_way(segment, end_offset, found)
-        return segment.size_bytes if found is None else found.position
+        position = segment.size_bytes if found is None else found.position
+        if segment.holes:
+            return min([position, *(hole.position for hole in segment.holes if hole.end_offset > end_offset)])
+        return position
 
     def _check_way(self, segment: Segment, offset: int, found: ScannedBatch | None) -> None:
         """What was found is not what one expects: only compaction leaves gaps, and offsets of ends are borders."""

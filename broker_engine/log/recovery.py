@@ -9,16 +9,19 @@ aside under another name rather than removed: nobody can tell whether they were 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from heapq import merge
+from itertools import chain, pairwise
+from operator import attrgetter
 
 from broker_engine.log import txn_index
-from broker_engine.log.checkpoints import EPOCHS_FILE, EpochCache
+from broker_engine.log.checkpoints import EPOCHS_FILE, EpochCache, EpochStart
 from broker_engine.log.config import LogConfig
 from broker_engine.log.damage import QUARANTINE_FILE, Hole, Holes, parse_holes
 from broker_engine.log.file_seam import Files
 from broker_engine.log.layout import parents_of
+from broker_engine.log.scan import scan_batches
 from broker_engine.log.segment import (
     DELETED_SUFFIX,
     INDEX_SUFFIX,
@@ -30,8 +33,9 @@ from broker_engine.log.segment import (
     Segment,
     segment_path,
 )
-from broker_engine.log.segment_recovery import open_segment, recover_segment, stored_indexes
+from broker_engine.log.segment_recovery import SegmentPlan, open_segment, recover_segment, stored_indexes
 from broker_engine.log.swap import complete_swaps
+from broker_engine.records.header import BatchHeader
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +70,7 @@ def load_log(
     loader.load(bases)
     epochs, segments = loader.epochs, loader.segments
     if stored_epochs is None or loader.are_epochs_doubtful or _is_contradicted(epochs, segments, recovery_point or 0):
-        epochs = _rebuild_epochs(segments)
+        epochs = _rebuild_epochs(segments, epochs)
     epochs.truncate_from_end(segments[-1].end_offset)
     _sync_what_may_be_in_the_page_cache(files, directory, segments, recovery_point)
     found_holes = {segment.base_offset: segment.holes for segment in segments if segment.holes}
@@ -81,12 +85,36 @@ def load_log(
     )
 
 
-def reload_active(files: Files, directory: str, base_offset: int, config: LogConfig, holes: Sequence[Hole]) -> Segment:
-    """A segment that was cut, or was sealed and is the last one again. `holes` are those known below the cut."""
-    point = max((hole.end_offset for hole in holes), default=0)
-    return recover_segment(
-        files, directory, base_offset, config, EpochCache(), recovery_point=point, known_holes=holes, next_base=None
-    ).segment
+def reload_active(
+    files: Files,
+    directory: str,
+    base_offset: int,
+    config: LogConfig,
+    *,
+    end_offset: int,
+    holes: Sequence[Hole],
+    epochs: EpochCache,
+) -> Segment:
+    """A segment that was cut at `end_offset` and is the last one now. What does not verify below that was sound once.
+
+    `holes` are those known below the cut.
+    """
+    plan = SegmentPlan(
+        files=files,
+        directory=directory,
+        base_offset=base_offset,
+        config=config,
+        recovery_point=end_offset,
+        known_holes=holes,
+        next_base=end_offset,
+        is_cut=True,
+        noted=epochs,
+    )
+    segment = recover_segment(plan, EpochCache()).segment
+    if holes and holes[-1].position == segment.size_bytes:  # none of its bytes is left to be found
+        segment.holes.append(holes[-1])
+        segment.end_offset = end_offset
+    return segment
 
 
 class _Loader:
@@ -105,7 +133,8 @@ class _Loader:
         self._config = config
         self._is_point_known = recovery_point is not None
         self._recovery_point = recovery_point or 0
-        self.epochs = EpochCache(list(epochs.entries)) if epochs else EpochCache()
+        self._noted = epochs or EpochCache()
+        self.epochs = EpochCache(list(self._noted.entries))
         self.known_holes = known_holes
         self.segments: list[Segment] = []
         self.cut_bytes = 0
@@ -152,32 +181,45 @@ class _Loader:
         point = max(self._recovery_point, base)
         if next_base is not None and known_holes:  # no torn tail, though no checkpoint may have been written since
             point = max(point, known_holes[-1].end_offset)
-        recovery = recover_segment(
-            self._files,
-            self._directory,
-            base,
-            self._config,
-            self.epochs,
+        plan = SegmentPlan(
+            files=self._files,
+            directory=self._directory,
+            base_offset=base,
+            config=self._config,
             recovery_point=point,
             known_holes=known_holes,
             next_base=next_base,
+            following=None if next_base is None else self._first_batch(next_base),
+            noted=self._noted,
         )
+        recovery = recover_segment(plan, self.epochs)
         segment = recovery.segment
         self.are_epochs_doubtful |= bool(self.segments) and recovery.has_news_at_start
         self.segments.append(segment)
         self.cut_bytes += recovery.cut_bytes
         if recovery.is_txn_index_doubtful:
             self._stale_txn_indexes.append(segment)
-        self.ends_in_hole = recovery.ends_in_hole and next_base is None
+        self.ends_in_hole = segment.ends_in_hole and next_base is None
         if next_base is None:
-            if recovery.ends_in_hole:
+            if segment.ends_in_hole:
                 segment.seal(is_durable=True)
             return True
-        if recovery.ends_early(next_base):
+        if recovery.ends_early:
             return False
         segment.end_offset = next_base
         segment.seal(is_durable=True)
         return True
+
+    def _first_batch(self, base: int) -> BatchHeader | None:
+        """Of a segment that was not looked at yet; None where it could not say anything of the one before."""
+        if any(hole.position == 0 for hole in self.known_holes.get(base, ())):
+            return None
+        segment = open_segment(self._files, self._directory, base)
+        try:
+            first = next(scan_batches(segment.handle, 0, verify=True), None)
+        finally:
+            segment.close()
+        return first.header if first is not None and first.header.base_offset >= base else None
 
     def _drop(self, bases: list[int]) -> None:
         log.error("the log ends at %d: %d later segments go", self.segments[-1].end_offset, len(bases))
@@ -219,34 +261,57 @@ def _is_contradicted(epochs: EpochCache, segments: list[Segment], recovery_point
     """Does a batch above the recovery point tell another story? The checkpoint may be from before a truncation."""
     # The last batch too: the checkpoint may say that its epoch began behind what is left of the log.
     last_offset = segments[-1].end_offset - 1
-    is_told = last_offset >= max(recovery_point, segments[0].base_offset)
-    last_epoch = _epoch_at(segments, last_offset) if is_told else None
-    if last_epoch is not None and last_epoch != epochs.epoch_of(last_offset):
-        return True
+    if last_offset >= max(recovery_point, segments[0].base_offset):
+        last_epoch = _epoch_at(segments, last_offset)
+        if last_epoch is not None and last_epoch != epochs.epoch_of(last_offset):
+            return True
     for before, entry in pairwise([None, *epochs.entries]):
         assert entry is not None
         if not recovery_point <= entry.start_offset < segments[-1].end_offset:
             continue
-        if _epoch_at(segments, entry.start_offset) != entry.epoch:
+        if not _may_be_of(entry.epoch, segments, entry.start_offset):
             return True
         has_batch_before = entry.start_offset > segments[0].base_offset
-        if before and has_batch_before and _epoch_at(segments, entry.start_offset - 1) != before.epoch:
+        if before and has_batch_before and not _may_be_of(before.epoch, segments, entry.start_offset - 1):
             return True
     return False
 
 
+def _may_be_of(epoch: int, segments: list[Segment], offset: int) -> bool:
+    """What is lost to damage contradicts nobody."""
+    return _is_damaged_at(segments, offset) or _epoch_at(segments, offset) == epoch
+
+
+def _is_damaged_at(segments: list[Segment], offset: int) -> bool:
+    return _segment_of(segments, offset).hole_at(offset) is not None
+
+
 def _epoch_at(segments: list[Segment], offset: int) -> int | None:
-    segment = next((each for each in reversed(segments) if each.base_offset <= offset), segments[0])
-    batch = segment.locate(offset)
+    batch = _segment_of(segments, offset).locate(offset)
     return batch.header.partition_leader_epoch if batch else None
 
 
-def _rebuild_epochs(segments: list[Segment]) -> EpochCache:
+def _segment_of(segments: list[Segment], offset: int) -> Segment:
+    return next((each for each in reversed(segments) if each.base_offset <= offset), segments[0])
+
+
+def _rebuild_epochs(segments: list[Segment], noted: EpochCache) -> EpochCache:
+    """From the batches; `noted` is what is left to say which epochs begin in damaged places."""
+    in_holes = (entry for entry in noted.entries if _is_damaged_at(segments, entry.start_offset))
+    told = merge(_told_by_batches(segments), in_holes, key=attrgetter("start_offset"))
     epochs = EpochCache()
+    for start, following in pairwise(chain(told, [None])):
+        assert start is not None
+        # An epoch never falls: the higher one of two is rotten, in a segment that nobody has verified.
+        if following is None or start.epoch <= following.epoch:
+            epochs.assign(*start)
+    return epochs
+
+
+def _told_by_batches(segments: list[Segment]) -> Iterator[EpochStart]:
     for segment in segments:
         for batch in segment.batches_near(segment.base_offset):
-            epochs.assign(batch.header.partition_leader_epoch, batch.header.base_offset)
-    return epochs
+            yield EpochStart(batch.header.partition_leader_epoch, batch.header.base_offset)
 
 
 def _sync_what_may_be_in_the_page_cache(

@@ -198,6 +198,11 @@ class Segment:
     def hole_at(self, offset: int) -> Hole | None:
         return next((hole for hole in self.holes if hole.start_offset <= offset < hole.end_offset), None)
 
+    @property
+    def ends_in_hole(self) -> bool:
+        """It is damaged to its end, or that is missing."""
+        return bool(self.holes) and self.holes[-1].end_position == self.size_bytes
+
     def readable_end(self, position: int) -> int:
         """How far one can read from a sound batch without meeting damage."""
         return min((hole.position for hole in self.holes if hole.position > position), default=self.size_bytes)
@@ -227,13 +232,6 @@ class Segment:
         """Batches in order, from one before which every batch is older than `timestamp_ms`."""
         entry = self.time_index.floor(timestamp_ms - 1)
         return self.batches_near(self.base_offset + entry[1] if entry else self.base_offset)
-
-    def position_of_end(self, end_offset: int) -> int:
-        """The border below which every batch ends before `end_offset`."""
-        if end_offset >= self.end_offset:
-            return self.size_bytes
-        batch = self.locate(end_offset)
-        return batch.position if batch else self.size_bytes
 
     def synced_handles(self) -> list[FileHandle]:
         """What a flush of this segment brings to the disk."""

@@ -60,13 +60,16 @@ class VerifyJob:
     handle: FileHandle
     """Pinned when the job was made; `release` unpins it."""
     epoch_of: EpochOf
+    missing: Sequence[Hole] = ()
+    """Batches that the file has lost from its end: nothing in it says so."""
     holes: list[Hole] = field(default_factory=list)
     error: OSError | None = None
 
     @classmethod
     def pinned(cls, segment: Segment, epoch_of: EpochOf) -> VerifyJob:
         segment.handle.pin()
-        return cls(segment, segment.handle, epoch_of)
+        missing = [hole for hole in segment.holes if hole.position == segment.size_bytes]
+        return cls(segment, segment.handle, epoch_of, missing)
 
     def run(self, pace: Callable[[int], None] = no_pause) -> None:
         """`pace` is told the bytes of each batch, and may sleep."""
@@ -90,7 +93,7 @@ class VerifyJob:
             start = _Place(end.position, found.start.offset)
         if end_offset > self.segment.end_offset:  # too little room for what is there: something before lies too high
             return [Hole(self.segment.base_offset, self.segment.end_offset, 0, size_bytes)]
-        return _joined(holes)
+        return _joined([*holes, *self.missing])
 
     def _sound_end(self, start: _Place, pace: Callable[[int], None]) -> _Damage | None:
         """Where the batches from `start` on cease to be as they should; None: nowhere."""

@@ -13,7 +13,7 @@ from broker_engine.log.files import MemoryFiles
 from broker_engine.log.index import GrowingIndex
 from broker_engine.log.scan import scan_batches
 from broker_engine.log.segment import LOG_SUFFIX, Segment, segment_path
-from broker_engine.log.segment_recovery import SegmentRecovery, open_segment
+from broker_engine.log.segment_recovery import SegmentPlan, SegmentRecovery, open_segment
 from broker_engine.records.builder import NewRecord, build_batch
 from tests.broker_engine.log.harness import START_MS
 
@@ -100,8 +100,9 @@ def test_many_at_once_is_the_same_as_one_by_one(
         data[min(len(data) - 1, int(damage * len(data)))] ^= 0x10
     files = files_with(bytes(data))
     expected, end_position = one_by_one(files, config)
-    recovery = SegmentRecovery(files, DIRECTORY, 0, config, EpochCache(), recovery_point=0)
-    recovery.run((), next_base=None)
+    plan = SegmentPlan(files=files, directory=DIRECTORY, base_offset=0, config=config, recovery_point=0)
+    recovery = SegmentRecovery(plan, EpochCache())
+    recovery.run()
     assume(recovery.suspect_position is None)  # else nothing is cut, and all begins anew without that batch
     assert knowledge_of(recovery.segment) == knowledge_of(expected)
     assert recovery.segment.size_bytes == end_position
