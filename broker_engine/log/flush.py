@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,6 +11,17 @@ from broker_engine.log.file_seam import FileHandle, Files
 
 _ASIDE_SUFFIX = ".tmp"
 """Recovery removes what a crash leaves of these."""
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+
+
+@contextmanager
+def unless_full() -> Iterator[None]:
+    """Around writing a small file under another name: a full disk is no failing one, and the old file stays whole."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
 
 
 @dataclass(slots=True)
@@ -22,15 +34,24 @@ class FlushJob:
     """Pinned when the job was made; `release` unpins them."""
     small_files: dict[str, bytes] = field(default_factory=dict)
     directories: list[str] = field(default_factory=list)
+    written_small_files: list[str] = field(default_factory=list)
     error: OSError | None = None
+
+    @property
+    def has_written_all(self) -> bool:
+        """False where the disk had no room for a small file: records are durable all the same."""
+        return len(self.written_small_files) == len(self.small_files)
 
     def run(self) -> None:
         """Blocks for the disk. Touches nothing of the log but its own captured handles."""
+        self.written_small_files.clear()
         with self._error_noted():
             for handle in self.handles:
                 handle.sync()
             for path, data in self.small_files.items():
-                self.files.write_atomic(path, data, is_durable=True)
+                with unless_full():
+                    self.files.write_atomic(path, data, is_durable=True)
+                    self.written_small_files.append(path)
             for directory in self.directories:
                 self.files.sync_dir(directory)
 
@@ -38,11 +59,13 @@ class FlushJob:
         """Small files under another name: no crash may leave the name without the bytes."""
         with self._error_noted():
             for path, data in self.small_files.items():
-                self.files.write_atomic(path + _ASIDE_SUFFIX, data, is_durable=False)
+                with unless_full():
+                    self.files.write_atomic(path + _ASIDE_SUFFIX, data, is_durable=False)
+                    self.written_small_files.append(path)
 
     def rename_aside(self) -> None:
         with self._error_noted():
-            for path in self.small_files if self.error is None else ():
+            for path in self.written_small_files if self.error is None else ():
                 self.files.rename(path + _ASIDE_SUFFIX, path)
 
     @contextmanager

@@ -22,7 +22,7 @@ from broker_engine.log.compactable_log import CompactableLog
 from broker_engine.log.config import LogConfig
 from broker_engine.log.damage import QUARANTINE_FILE, format_holes
 from broker_engine.log.file_seam import Files
-from broker_engine.log.flush import FlushJob
+from broker_engine.log.flush import FlushJob, unless_full
 from broker_engine.log.layout import check_topic_id, create_segment, make_partition_dir, remove_partition_dir
 from broker_engine.log.mending import Mending, Patches
 from broker_engine.log.recovery import LoadedLog, load_log, reload_active
@@ -71,6 +71,8 @@ class PartitionLog(CompactableLog):
         self._snapshots = SnapshotFiles(files, directory)
         self._unsynced_dirs: dict[str, None] = {}
         self._are_epochs_unsynced = False
+        self._recovery_point_max: int | None = None
+        """Set while there is no room for the epochs' checkpoint: recovery takes epochs from the batches above it."""
         self._flush_in_flight: FlushJob | None = None
 
     @classmethod
@@ -211,9 +213,12 @@ class PartitionLog(CompactableLog):
         self._note_epoch(leader_epoch, self.log_end_offset)
 
     def _write_epochs(self) -> None:
-        """At once, but durable only with the next flush: it can be rebuilt from the batches."""
+        """At once, but durable only with the next flush: it can be rebuilt from the batches. On a full disk a later
+        flush writes it.
+        """
         self._are_epochs_unsynced = True
-        self._files.write_atomic(self._path(EPOCHS_FILE), self._epochs.format(), is_durable=False)
+        with unless_full():
+            self._files.write_atomic(self._path(EPOCHS_FILE), self._epochs.format(), is_durable=False)
 
     def _write_holes(self) -> None:
         """Durable at once: sealed segments are not verified again at the next start."""
@@ -288,7 +293,9 @@ class PartitionLog(CompactableLog):
         handles = [handle for segment in self._unsynced for handle in segment.synced_handles()]
         for handle in handles:
             handle.pin()
-        epochs = {self._path(EPOCHS_FILE): self._epochs.format()} if self._are_epochs_unsynced else {}
+        # What there was no room for rides along: it is no reason to flush, or a full disk would be tried without rest.
+        are_epochs_due = self._are_epochs_unsynced or self._recovery_point_max is not None
+        epochs = {self._path(EPOCHS_FILE): self._epochs.format()} if are_epochs_due else {}
         job = FlushJob(self._files, self.log_end_offset, handles, epochs, list(self._unsynced_dirs))
         self._unsynced, self._unsynced_dirs, self._are_epochs_unsynced = {}, {}, False
         self._flush_in_flight = job
@@ -308,8 +315,21 @@ class PartitionLog(CompactableLog):
         if job.error is not None:
             self._go_offline()
             raise storage_error(job.error) from job.error
+        self._note_small_files(job)
         self.durable_end_offset = max(self.durable_end_offset, min(job.end_offset, self.log_end_offset))
         return self.durable_end_offset
+
+    def _note_small_files(self, job: FlushJob) -> None:
+        if not job.has_written_all:
+            self._recovery_point_max = self.recovery_point
+        elif job.small_files:
+            self._recovery_point_max = None
+
+    @property
+    def recovery_point(self) -> int:
+        """Below it everything is durable, the epochs' checkpoint too, and the next start need not look."""
+        limit = self._recovery_point_max
+        return self.durable_end_offset if limit is None else min(self.durable_end_offset, limit)
 
     # --- verifying
 

@@ -381,8 +381,8 @@ class LocalPartition:
     @property
     def recovery_point(self) -> int:
         """For the checkpoint: below it everything is on disk, and stays."""
-        durable_offset = self.log.durable_end_offset
-        return durable_offset if self.recovery_point_max is None else min(durable_offset, self.recovery_point_max)
+        point = self.log.recovery_point
+        return point if self.recovery_point_max is None else min(point, self.recovery_point_max)
 
     def on_flushed(self, job: FlushJob) -> None:
         """BrokerError where the disk failed: the log is offline, and nobody is told that anything was kept."""

@@ -147,7 +147,7 @@ class MetadataLog:
 
     def save_point(self) -> None:
         """Blocks. How far the log was durable, for the next start to hold it to."""
-        write_checkpoint(self._files, RECOVERY_POINT, [(_PARTITION, self._log.durable_end_offset)])
+        write_checkpoint(self._files, RECOVERY_POINT, [(_PARTITION, self._log.recovery_point)])
         self.reserve.refill()
         self._point_due_ms = self._clock.monotonic_ms() + _RECOVERY_POINT_INTERVAL_MS
 
@@ -162,7 +162,7 @@ class MetadataLog:
         self._log.begin_anew(start_offset)
 
     def _lower_point(self, offset: int) -> None:
-        point = min(offset, self._log.durable_end_offset)
+        point = min(offset, self._log.recovery_point)
         write_checkpoint(self._files, RECOVERY_POINT, [(_PARTITION, point)] if point else [])
 
     def roll(self) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from broker_engine.errors import BrokerError, ErrorCode
+from broker_engine.log.checkpoints import EPOCHS_FILE
 from broker_engine.log.config import LogConfig
 from broker_engine.log.files import DiskFiles, Files, MemoryFiles
 from tests.broker_engine.log.harness import ALL_BYTES, DIRECTORY, LogHarness, numbered
@@ -263,3 +264,66 @@ def test_a_range_in_the_page_cache_is_known_to_be(harness: LogHarness) -> None:
     read = harness.log.read(0, max_bytes=ALL_BYTES, end_offset=1, at_least_one=True)
     assert read.ranges[0].is_cached()
     read.release()
+
+
+class PickyFiles(MemoryFiles):
+    """Full for small files, while a log that has its blocks can still be synced."""
+
+    def write_atomic(self, path: str, data: bytes, *, is_durable: bool) -> None:
+        self.no_space = self.is_full
+        try:
+            super().write_atomic(path, data, is_durable=is_durable)
+        finally:
+            self.no_space = False
+
+    is_full = False
+
+
+def test_records_of_a_new_epoch_are_durable_though_there_is_no_room_for_the_epochs() -> None:
+    files = PickyFiles()
+    harness = LogHarness(files)
+    harness.append(b"before", epoch=1)
+    harness.flush()
+    files.is_full = True
+    harness.append(b"after an election", epoch=2)
+    assert harness.flush() == 2, "acknowledged: a full disk is no failing one"
+    assert harness.log.flush_job() is None, "nobody tries again without rest"
+    point = harness.log.recovery_point
+    assert point == 1, "the next start has to take the epoch from the batch"
+    files.crash()
+    files.is_full = False
+    harness.open(recovery_point=point)
+    assert harness.values() == [b"before", b"after an election"]
+    assert harness.log.end_offset_for_epoch(1) == (1, 1)
+    assert harness.log.latest_epoch == 2
+
+
+def test_the_epochs_are_written_with_the_first_flush_for_which_there_is_room() -> None:
+    files = PickyFiles()
+    harness = LogHarness(files)
+    files.is_full = True
+    harness.append(b"a", epoch=2)
+    harness.flush()
+    files.is_full = False
+    harness.append(b"b", epoch=2)
+    harness.flush()
+    assert harness.log.recovery_point == 2
+    files.crash()
+    assert b"2 0" in files.read_small(f"{DIRECTORY}/{EPOCHS_FILE}")
+
+
+def test_a_log_is_cut_on_a_full_disk() -> None:
+    files = PickyFiles()
+    harness = LogHarness(files)
+    harness.append(b"kept", epoch=1)
+    harness.append(b"cut", epoch=2)
+    harness.flush()
+    files.is_full = True
+    harness.log.truncate_to(1)
+    assert harness.append(b"instead", epoch=3).base_offset == 1
+    assert harness.flush() == 2
+    files.crash()
+    files.is_full = False
+    harness.open(recovery_point=harness.log.recovery_point)
+    assert (harness.values(), harness.log.latest_epoch) == ([b"kept", b"instead"], 3)
+    assert harness.log.end_offset_for_epoch(2) == (1, 1)

@@ -92,6 +92,18 @@ def test_each_waiting_log_is_synced_once_after_an_error() -> None:
     assert [job.error for job in jobs] == [None] * LOG_COUNT
 
 
+def test_a_full_disk_holds_back_the_checkpoints_only() -> None:
+    files = MemoryFiles()
+    logs = dirty_logs(files)
+    jobs = jobs_of(logs)
+    files.no_space = True
+    assert run_together(files, jobs) is None, "no disk failed"
+    assert [log.on_flushed(job) for log, job in zip(logs, jobs, strict=True)] == [1] * LOG_COUNT
+    assert [log.recovery_point for log in logs] == [0] * LOG_COUNT
+    files.no_space = False
+    assert not any(".tmp" in name for log in logs for name in files.list_dir(log.directory))
+
+
 def test_a_log_that_is_gone_by_then_does_not_hold_up_the_others() -> None:
     files = MemoryFiles()
     logs = dirty_logs(files)
