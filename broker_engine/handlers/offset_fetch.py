@@ -71,7 +71,7 @@ def _group(asked: OffsetFetchRequestGroup, call: Call, require_stable: bool) -> 
         shard = call.broker.groups.shard_of(name)
         code = call.broker.groups.check_fetch(name, asked.member_id, asked.member_epoch)
     except BrokerError as error:
-        return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=error.code)
+        return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=_refusal(error.code, call))
     if code is not ErrorCode.NONE:
         return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=code)
     committed = shard.committed(name)
@@ -80,6 +80,15 @@ def _group(asked: OffsetFetchRequestGroup, call: Call, require_stable: bool) -> 
         for topic in topics:
             _hide_unstable(topic, name, shard.pending, call)
     return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
+
+
+def _refusal(code: ErrorCode, call: Call) -> ErrorCode:
+    """A broker that does not hear the controller may be the coordinator all the same. librdkafka never asks again for
+    an offset about which it was told 16 (its issue 5586); with 14 it does, and a heartbeat, which is told 16, sends it
+    elsewhere if need be.
+    """
+    is_unsure = code is ErrorCode.NOT_COORDINATOR and call.broker.is_self_fenced
+    return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_unsure else code
 
 
 def _hide_unstable(topic: OffsetFetchResponseTopics, group: str, pending: PendingOffsets, call: Call) -> None:

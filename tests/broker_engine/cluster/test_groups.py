@@ -7,7 +7,10 @@ from pathlib import Path
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from broker_engine.errors import ErrorCode
 from broker_engine.wire.messages.find_coordinator import FindCoordinatorRequest
+from broker_engine.wire.messages.heartbeat import HeartbeatRequest
+from broker_engine.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from tests.broker_engine.cluster.cluster_process import ClusterProcess, wait_for
 from tests.broker_engine.raw_client import RawClient
 
@@ -65,3 +68,27 @@ def test_commits_and_members_outlive_the_coordinator(tmp_path: Path) -> None:
         assert read(consumer, 10) == list(range(100, 110))
         consumer.commit(asynchronous=False)
         consumer.close()
+
+
+def test_a_coordinator_that_does_not_hear_the_controller_has_offsets_asked_for_again(tmp_path: Path) -> None:
+    offsets = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=GROUP, topics=None)])
+    heartbeat = HeartbeatRequest(group_id=GROUP, generation_id=1, member_id="somebody")
+    with ClusterProcess(tmp_path) as cluster:
+        cluster.wait_for_brokers(1, 2, 3)
+        wait_for("a coordinator", lambda: coordinator_of(cluster, GROUP))
+        node_id = wait_for("a coordinator that serves", lambda: _serving_coordinator(cluster, offsets))
+        for node in cluster:
+            if node.node_id != node_id:
+                node.kill()
+        with RawClient(cluster[node_id].address()) as client:
+            wait_for("silence", lambda: client.call(heartbeat, 4).error_code == ErrorCode.NOT_COORDINATOR)
+            answer = client.call(offsets, 8).groups[0]
+        assert answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+
+def _serving_coordinator(cluster: ClusterProcess, offsets: OffsetFetchRequest) -> int | None:
+    node_id = coordinator_of(cluster, GROUP)
+    if node_id is None:
+        return None
+    with RawClient(cluster[node_id].address()) as client:
+        return None if client.call(offsets, 8).groups[0].error_code else node_id
