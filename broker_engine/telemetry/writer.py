@@ -45,6 +45,8 @@ class TelemetryWriter:
         self._sampler = Sampler(config.telemetry_snapshot_interval_ms // config.telemetry_interval_ms)
         self._started_ms = broker.clock.now_ms()
         self._loop_lag_ms = 0
+        self._complaint = ""
+        """Why the last tick was not written, as it was logged."""
         self._roster = Roster(broker.node_id, self._partition_key, self._sampler.turn_of)
         self._followed_topics: object = None
         self._followed: tuple[int, bool] = (-1, False)
@@ -64,7 +66,15 @@ class TelemetryWriter:
             try:
                 self.tick()
             except BrokerError as error:
-                log.warning("telemetry was not written: %s", error)
+                self._complain(str(error))
+            else:
+                self._complaint = ""
+
+    def _complain(self, text: str) -> None:
+        """Once: it is tried again every second, and a full disk may last for hours."""
+        if text != self._complaint:
+            self._complaint = text
+            log.warning("telemetry is not written: %s", text)
 
     def tick(self) -> None:
         target = self._own_partition()
