@@ -149,7 +149,9 @@ def _is_sound(local: LocalPartition, copy: LocalPartition, hole: Hole) -> bool:
     is_whole = all(
         other.end_offset <= hole.start_offset or hole.end_offset <= other.start_offset for other in log.holes
     )
-    return is_there and is_whole and log.epoch_of(hole.start_offset) == local.log.epoch_of(hole.start_offset)
+    is_committed = hole.end_offset <= min(local.high_watermark, copy.high_watermark)
+    is_same = is_committed or log.epoch_of(hole.start_offset) == local.log.epoch_of(hole.start_offset)
+    return is_there and is_whole and is_same
 
 
 def _offset(image: MetadataImage) -> int:
