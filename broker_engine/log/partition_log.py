@@ -72,7 +72,7 @@ class PartitionLog(CompactableLog):
         self._unsynced_dirs: dict[str, None] = {}
         self._are_epochs_unsynced = False
         self._recovery_point_max: int | None = None
-        """Set while there is no room for the epochs' checkpoint: recovery takes epochs from the batches above it."""
+        """Set until the epochs' checkpoint is durable: above it recovery takes epochs from the batches."""
         self._flush_in_flight: FlushJob | None = None
 
     @classmethod
@@ -113,6 +113,7 @@ class PartitionLog(CompactableLog):
                 log._remove_useless_snapshots(names)
             log._unsynced_dirs = dict.fromkeys(changed_dirs)
             if loaded.have_epochs_changed:
+                log._recovery_point_max = recovery_point or 0
                 log._write_epochs()
             if loaded.have_holes_changed:
                 log._write_holes()
@@ -216,7 +217,7 @@ class PartitionLog(CompactableLog):
         """At once, but durable only with the next flush: it can be rebuilt from the batches. On a full disk a later
         flush writes it.
         """
-        self._are_epochs_unsynced = True
+        self._are_epochs_unsynced, self._recovery_point_max = True, self.recovery_point
         with unless_full():
             self._files.write_atomic(self._path(EPOCHS_FILE), self._epochs.format(), is_durable=False)
 
@@ -294,7 +295,7 @@ class PartitionLog(CompactableLog):
         for handle in handles:
             handle.pin()
         # What there was no room for rides along: it is no reason to flush, or a full disk would be tried without rest.
-        are_epochs_due = self._are_epochs_unsynced or self._recovery_point_max is not None
+        are_epochs_due = self._recovery_point_max is not None
         epochs = {self._path(EPOCHS_FILE): self._epochs.format()} if are_epochs_due else {}
         job = FlushJob(self._files, self.log_end_offset, handles, epochs, list(self._unsynced_dirs))
         self._unsynced, self._unsynced_dirs, self._are_epochs_unsynced = {}, {}, False
@@ -315,15 +316,10 @@ class PartitionLog(CompactableLog):
         if job.error is not None:
             self._go_offline()
             raise storage_error(job.error) from job.error
-        self._note_small_files(job)
+        if job.has_written_all and not self._are_epochs_unsynced:
+            self._recovery_point_max = None
         self.durable_end_offset = max(self.durable_end_offset, min(job.end_offset, self.log_end_offset))
         return self.durable_end_offset
-
-    def _note_small_files(self, job: FlushJob) -> None:
-        if not job.has_written_all:
-            self._recovery_point_max = self.recovery_point
-        elif job.small_files:
-            self._recovery_point_max = None
 
     @property
     def recovery_point(self) -> int:

@@ -198,8 +198,8 @@ class Workload:
         self.timeline.note(self._operation_count(), Flushed(offset))
 
     def checkpoint(self, *, offset_max: int | None = None) -> None:
-        durable = self.log.durable_end_offset
-        point = durable if offset_max is None else min(durable, offset_max)
+        point = self.log.recovery_point
+        point = point if offset_max is None else min(point, offset_max)
         write_checkpoint(self._files, RECOVERY_POINTS, [(PARTITION, point)])
         write_checkpoint(self._files, LOG_STARTS, [(PARTITION, self.log.log_start_offset)])
 

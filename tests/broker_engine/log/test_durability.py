@@ -298,6 +298,25 @@ def test_records_of_a_new_epoch_are_durable_though_there_is_no_room_for_the_epoc
     assert harness.log.latest_epoch == 2
 
 
+def test_epochs_that_a_start_found_in_the_batches_outlive_the_next_power_failure() -> None:
+    files = MemoryFiles()
+    harness = LogHarness(files)
+    harness.append(b"before", epoch=1)
+    harness.flush()
+    known = files.read_small(f"{DIRECTORY}/{EPOCHS_FILE}")
+    harness.append(b"after an election", epoch=2)
+    harness.flush()
+    files.write_atomic(f"{DIRECTORY}/{EPOCHS_FILE}", known, is_durable=True)  # as if the checkpoint had been lost
+    harness.open(recovery_point=1)
+    assert harness.log.recovery_point == 1, "what the start wrote is not durable yet"
+    point = harness.log.recovery_point
+    files.crash()
+    harness.open(recovery_point=point)
+    assert harness.log.latest_epoch == 2
+    harness.flush()
+    assert harness.log.recovery_point == 2
+
+
 def test_the_epochs_are_written_with_the_first_flush_for_which_there_is_room() -> None:
     files = PickyFiles()
     harness = LogHarness(files)

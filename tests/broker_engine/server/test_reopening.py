@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from broker_engine.errors import ErrorCode
-from broker_engine.log.checkpoints import EPOCHS_FILE
+from broker_engine.log.checkpoints import METADATA_FILE
 from broker_engine.names import directory
 from broker_engine.server.checkpoints import LOG_STARTS, RECOVERY_POINTS, read_checkpoint
 from tests.broker_engine.server.replicas import NAME, TOPIC_ID, Cluster, Node, led_by
@@ -12,10 +12,10 @@ KEY = (NAME, 0)
 
 
 async def restarted_on_a_full_disk(cluster: Cluster) -> Node:
-    """Its epochs have to be read from the log again, and there is no room to write them."""
+    """Whose directory it is has to be written anew, and there is no room."""
     files = cluster.nodes[2].files
     await cluster.nodes[2].upkeep.write_recovery_points()
-    files.unlink(f"{directory(*KEY)}/{EPOCHS_FILE}")
+    files.unlink(f"{directory(*KEY)}/{METADATA_FILE}")
     files.no_space = True
     return await cluster.restart(2)
 
