@@ -30,7 +30,7 @@ SEAMS = {
 FORBIDDEN = frozenset(
     {"time", "random", "socket", "threading", "secrets", "os", "fcntl", "select", "tempfile", "subprocess", "ctypes"}
 )
-OUTSIDE = ("__main__.py", "simulator/", "tools/")
+OUTSIDE = ("__main__.py", "serve.py", "simulator/", "tools/")
 
 
 def _modules() -> list[str]:
