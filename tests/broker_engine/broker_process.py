@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 import selectors
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -24,6 +23,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from tests.ports import own_port
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 START_TIMEOUT_S = 30.0
@@ -48,7 +49,7 @@ class BrokerProcess:
         self.settings = dict(settings or {})
         self._environment = {key: value for key, value in os.environ.items() if not key.startswith("HIGHWATER_")}
         self._environment |= {"PYTHONUNBUFFERED": "1", **(environment or {})}
-        self._ports = {name: free_port() for name in self._protocols}
+        self._ports = {name: own_port() for name in self._protocols}
         self._process: subprocess.Popen[str] | None = None
         self.stderr_path = data_dir.with_name(data_dir.name + ".log")
 
@@ -156,9 +157,3 @@ class BrokerProcess:
                     break
         self.kill()
         raise AssertionError(f"the broker did not become ready:\n{self.log}")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

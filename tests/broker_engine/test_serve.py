@@ -17,9 +17,10 @@ from pathlib import Path
 import pytest
 
 from broker_engine.wire.messages.metadata import MetadataRequest
-from tests.broker_engine.broker_process import REPOSITORY, BrokerProcess, free_port
+from tests.broker_engine.broker_process import REPOSITORY, BrokerProcess
 from tests.broker_engine.handlers.calls import batch_of, create, describe, fetch, produce, topic_id_of, values_of
 from tests.broker_engine.raw_client import RawClient
+from tests.ports import own_port
 
 
 @pytest.fixture
@@ -176,7 +177,7 @@ def _is_answered(client: RawClient) -> bool:
 
 
 def test_the_quorums_own_entry_is_a_listener_for_nodes_only(tmp_path: Path) -> None:
-    port = free_port()
+    port = own_port()
     settings = {"controller.quorum.voters": f"1@127.0.0.1:{port}"}
     with BrokerProcess(tmp_path / "b", settings=settings) as broker:
         assert f"controller=127.0.0.1:{port}" in broker.ready_line

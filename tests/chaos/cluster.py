@@ -26,7 +26,7 @@ from tests.chaos.asking import (
 )
 from tests.chaos.link import Link, Links, Way
 from tests.chaos.node import Node
-from tests.chaos.ports import own_port
+from tests.ports import own_port
 
 POLL_S = 0.05
 WHOLE_TIMEOUT_S = 60.0

@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 import pytest
 
 from tests.chaos.link import Link, Links, Way
-from tests.chaos.ports import own_port
+from tests.ports import own_port
 
 SHORT_S = 0.2
 

@@ -14,14 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.ports import own_port
+
 START_S_MAX = 30.0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @contextmanager
@@ -29,7 +24,7 @@ def postgresql() -> Iterator[str]:
     """The URL of an empty database."""
     binaries = _postgresql_binaries()
     folder = Path(tempfile.mkdtemp(prefix="highwater-postgresql-"))
-    data, port = folder / "data", free_port()
+    data, port = folder / "data", own_port()
     as_user = _drop_root(folder)
     options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=40"
     control = [*as_user, str(binaries / "pg_ctl"), "-D", str(data), "-w"]
@@ -48,7 +43,7 @@ def redis_server() -> Iterator[str]:
     binary = shutil.which("redis-server")
     if binary is None:
         pytest.fail("redis-server is not installed (Debian: apt install redis-server)", pytrace=False)
-    folder, port = Path(tempfile.mkdtemp(prefix="highwater-redis-")), free_port()
+    folder, port = Path(tempfile.mkdtemp(prefix="highwater-redis-")), own_port()
     command = [binary, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:

@@ -14,7 +14,7 @@ from control_plane.engine.bridge import Bridge, bridge
 from control_plane.engine.highwater import HighwaterEngine
 from control_plane.engine.interface import EngineUnavailable, TopicName
 from control_plane.environment import load
-from tests.control_plane.servers import free_port
+from tests.ports import own_port
 
 
 async def loop_thread_name() -> str:
@@ -67,7 +67,7 @@ def test_a_forked_worker_starts_a_loop_of_its_own() -> None:
 
 
 def test_an_engine_that_nobody_started_is_away_and_its_address_stays_in_our_log(tmp_path: Path) -> None:
-    port = free_port()
+    port = own_port()
     environment = load(
         {
             "HIGHWATER_HOME": str(tmp_path),

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -23,6 +22,7 @@ import httpx
 import psutil
 
 from tests.broker_engine.broker_process import BrokerProcess
+from tests.ports import own_port
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 START_TIMEOUT_S = 60.0
@@ -69,7 +69,7 @@ class Stack:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.home = home
-        self.port = _free_port()
+        self.port = own_port()
         self.broker = BrokerProcess(home / "broker", listeners=listeners, settings=settings)
         self._environment = dict(environment or {})
         self.demo = self.other = Account("", "", "")
@@ -173,9 +173,3 @@ def wait_until(condition: Callable[[], bool], timeout_s: float, what_was: Callab
     while not condition():
         assert time.monotonic() < deadline_s, f"it did not come true in {timeout_s} s:\n{what_was()}"
         time.sleep(0.05)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -19,8 +19,9 @@ from typing import Self, TypeVar
 
 from broker_engine.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from broker_engine.wire.messages.metadata import MetadataRequest, MetadataResponse
-from tests.broker_engine.broker_process import BrokerProcess, free_port
+from tests.broker_engine.broker_process import BrokerProcess
 from tests.broker_engine.raw_client import RawClient
+from tests.ports import own_port
 
 QUICK: Mapping[str, str] = {
     "broker.heartbeat.interval.ms": "200",
@@ -62,8 +63,8 @@ class ClusterProcess:
     ) -> None:
         self.directory = directory
         self.secret_file = directory / "cluster-secret"
-        self.addresses = {node_id: f"127.0.0.1:{free_port()}" for node_id in range(1, count + 1)}
-        self.spare_port = free_port()
+        self.addresses = {node_id: f"127.0.0.1:{own_port()}" for node_id in range(1, count + 1)}
+        self.spare_port = own_port()
         self._common = {**QUICK, **(settings or {})}
         self._listeners = listeners or {"default": "PLAINTEXT"}
         self.nodes = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ from broker_engine.records.builder import NewRecord, build_batch
 from tests.broker_engine.log.compacting import run_compaction
 from tests.broker_engine.log.harness import LogHarness, ManualClock
 from tests.broker_engine.log.kafka_tools import LIBS, need_kafka_tools
+from tests.ports import own_port
 
 pytestmark = [pytest.mark.kafka_peer, pytest.mark.slow]
 
@@ -39,7 +39,7 @@ class KafkaBroker:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.data = folder / "data"
-        self.port, self._controller_port = _free_port(), _free_port()
+        self.port, self._controller_port = own_port(), own_port()
         self._process: subprocess.Popen[bytes] | None = None
         folder.mkdir()
         self._write_config()
@@ -130,13 +130,6 @@ class KafkaBroker:
             found.append((message.offset(), message.key(), message.value()))
         consumer.close()
         return found
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @pytest.fixture(scope="module")

@@ -16,14 +16,15 @@ from broker_engine.net.sockets import SocketDialer
 from broker_engine.server.peers import Peers
 from broker_engine.wire.messages.internal_identify import IdentifyRequest, IdentifyResponse
 from broker_engine.wire.messages.metadata import MetadataRequest, MetadataResponse
-from tests.broker_engine.broker_process import BrokerProcess, free_port
+from tests.broker_engine.broker_process import BrokerProcess
+from tests.ports import own_port
 
 ME, OTHER = 9, 1
 
 
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[BrokerProcess]:
-    settings = {"controller.quorum.voters": f"1@127.0.0.1:{free_port()}"}
+    settings = {"controller.quorum.voters": f"1@127.0.0.1:{own_port()}"}
     with BrokerProcess(tmp_path / "other", settings=settings) as broker:
         yield broker
 
