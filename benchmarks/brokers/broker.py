@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -19,6 +18,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from benchmarks import process
 from benchmarks.loads.rpc import Connection
 from broker_engine.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from tests.ports import own_port
 
 START_TIMEOUT_S = 300.0
 STOP_TIMEOUT_S = 120.0
@@ -37,8 +37,8 @@ class Broker(ABC):
     def __init__(self, folder: Path, *, is_tls: bool = False) -> None:
         self.folder = folder
         self.is_tls = is_tls
-        self.port = free_port()
-        self.tls_port = free_port()
+        self.port = own_port()
+        self.tls_port = own_port()
         self.start_s = 0.0
         self.output = Path(tempfile.gettempdir()) / f"highwater-bench-{self.port}.log"
         """Not beside the data: a broker that has a file system to itself may flush it whole."""
@@ -162,9 +162,3 @@ class Broker(ABC):
 
     def _admin(self) -> AdminClient:
         return AdminClient({"log_level": 0, "bootstrap.servers": self.bootstrap, "socket.timeout.ms": 300_000})
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.brokers.broker import NO_CONFIGS, START_TIMEOUT_S, STOP_TIMEOUT_S, Broker
 from benchmarks.brokers.kafka import JVM_FLAGS, LIBS, LOG4J
 from tests.chaos.asking import ask_quorum_leader, newest_leader, what_is_missing
-from tests.chaos.ports import own_port
+from tests.ports import own_port
 
 MEMBERS = (1, 2, 3)
 POLL_S = 0.02

@@ -5,8 +5,9 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from benchmarks.brokers.broker import Broker, free_port
+from benchmarks.brokers.broker import Broker
 from benchmarks.brokers.certificate import make_certificate
+from tests.ports import own_port
 
 LIBS = Path(__file__).resolve().parents[2] / "tests/compatibility/kafka-peer/libs"
 JVM_FLAGS = [
@@ -29,7 +30,7 @@ class Kafka(Broker):
     side = "kafka"
 
     def prepare(self) -> None:
-        self._controller_port = free_port()
+        self._controller_port = own_port()
         if self.is_tls:
             make_certificate(self.folder)
         (self.folder / "log4j2.yaml").write_text(LOG4J)
