@@ -144,6 +144,10 @@ class ReplicaFetcher:
     def follow(self, local: LocalPartition) -> None:
         """From now on, or from now on in another term."""
         key = (local.topic_id, local.index)
+        if key in self._forgotten and self._in_flight:
+            # The log was given away, and came back empty. What the leader answers to who it knows would be taken by the
+            # new one, which lacks all before it: one that does not know of the old log has to be asked.
+            self._drop_session()
         if key in self._followed:
             self._followed[key].cancel_retry()
         self._followed[key] = Followed(local)

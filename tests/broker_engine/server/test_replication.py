@@ -7,6 +7,7 @@ import dataclasses
 import threading
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -264,3 +265,40 @@ async def test_a_topic_that_gets_a_deleted_ones_name_in_the_same_image_has_a_log
         assert local.log.log_end_offset == 0
         assert node.files.exists("orders-0/00000000000000000000.log")
         assert [name for name in node.files.list_dir("") if name.startswith("orders-0.")] == []
+
+
+async def test_a_log_that_comes_back_empty_does_not_take_the_answer_that_was_for_the_last_one(cluster: Cluster) -> None:
+    """It would lack the records before, and be in sync all the same."""
+    leader, follower = cluster.nodes[1], cluster.nodes[3]
+    await leader.append(b"a")
+    await cluster.until(lambda: ends(cluster) == [1, 1, 1])
+    held = HeldAnswers(follower)
+    await cluster.until(lambda: held.asked_count == 1)
+    await leader.append(b"b", acks=1)
+    await cluster.until(lambda: held.answered_count == 1)
+    state = cluster.state
+    epochs = {"leader_epoch": state.leader_epoch + 1, "partition_epoch": state.partition_epoch + 1}
+    await cluster.set(dataclasses.replace(state, replicas=(1, 2), isr=(1, 2), **epochs))
+    epochs["partition_epoch"] += 1
+    await cluster.set(dataclasses.replace(state, replicas=(1, 2, 3), isr=(1, 2), **epochs))
+    await cluster.until(lambda: held.asked_count == 2)
+    held.may_come.set()
+    await cluster.until(lambda: ends(cluster) == [2, 2, 2])
+    assert follower.stored() == leader.stored()
+
+
+class HeldAnswers:
+    """What a node is answered reaches it only when it may."""
+
+    def __init__(self, node: Node) -> None:
+        self.asked_count = self.answered_count = 0
+        self.may_come = asyncio.Event()
+        self._ask = node.ask
+        node.ask = self.ask  # type: ignore[method-assign]
+
+    async def ask(self, *args: Any, **kwargs: Any) -> Any:
+        self.asked_count += 1
+        answer = await self._ask(*args, **kwargs)
+        self.answered_count += 1
+        await self.may_come.wait()
+        return answer
