@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Self
 from uuid import UUID
 
@@ -269,6 +270,24 @@ class PartitionLog(CompactableLog):
     def _write_snapshot(self) -> None:
         if self.pack_producers is not None:
             self._snapshots.write(self.log_end_offset, self.pack_producers())
+
+    @contextmanager
+    def room_for_aborted(self, count: int) -> Iterator[None]:
+        """Around an append with so many abort markers: their entries in the index will have room. BrokerError: there is
+        none on the disk, and nothing was appended.
+        """
+        if not count:
+            yield
+            return
+        self._check_online()
+        index = self._segments[-1].txn_index
+        with storage_errors():
+            index.reserve(count)
+        try:
+            yield
+        finally:
+            with storage_errors():
+                index.release()
 
     def note_aborted(self, aborted: AbortedTransaction) -> None:
         """Its abort marker was just appended: readers of committed records pass over it from now on."""

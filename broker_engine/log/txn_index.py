@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _ENTRY = struct.Struct(">hqqqq")
 _VERSION = 0
+_NO_ENTRY = b"\xff" * _ENTRY.size
+"""Room that is kept. An index in which a crash leaves it is not well-formed, and is made anew."""
 _PIECE_ENTRIES = 256
 
 
@@ -72,7 +74,7 @@ class TransactionIndex:
     bound to what producers abort.
     """
 
-    __slots__ = ("_files", "_handle", "_is_absent", "_path")
+    __slots__ = ("_files", "_handle", "_is_absent", "_path", "_reserved_from")
 
     def __init__(self, files: Files, path: str, handle: FileHandle | None = None) -> None:
         """`handle`: of the file, while it has another name."""
@@ -81,6 +83,8 @@ class TransactionIndex:
         self._handle = handle
         self._is_absent = False
         """It is known that there is no file: most segments have none."""
+        self._reserved_from: int | None = None
+        """Where room is kept for entries to come."""
 
     @property
     def handle(self) -> FileHandle | None:
@@ -106,9 +110,27 @@ class TransactionIndex:
         entries = parse_entries(self._files.read_small(self._path))
         return entries is not None and all(one.last_offset < next_.last_offset for one, next_ in pairwise(entries))
 
+    def reserve(self, count: int) -> None:
+        """Keep room for so many entries until `release`. OSError: there is none, and nothing is kept."""
+        size_bytes = self._open_to_write().size_bytes
+        self._append(_NO_ENTRY * count)
+        self._reserved_from = size_bytes
+
+    def release(self) -> None:
+        if self._handle is not None and self._reserved_from is not None:
+            self._handle.truncate(self._reserved_from)
+        self._reserved_from = None
+
     def append(self, entry: AbortedTransaction) -> None:
-        handle = self._handle = self._handle or self._files.open(self._path, create=True)
-        data = pack_entries([entry])
+        self.release()
+        self._append(pack_entries([entry]))
+
+    def _open_to_write(self) -> FileHandle:
+        self._handle = self._handle or self._files.open(self._path, create=True)
+        return self._handle
+
+    def _append(self, data: bytes) -> None:
+        handle = self._open_to_write()
         size_bytes = handle.size_bytes
         if handle.append([data]) != len(data):
             handle.truncate(size_bytes)

@@ -66,10 +66,18 @@ def take_records(local: LocalPartition, core: FollowerCore, records: memoryview,
             for aborted in core.on_replicated(_with_markers(headers, records, position), local.monotonic_ms()):
                 local.log.note_aborted(AbortedTransaction.of(aborted))
 
-        local.log.append_replica(records, news.headers, news.start, on_written)
+        with local.log.room_for_aborted(_abort_count(news.headers, records, news.start)):
+            local.log.append_replica(records, news.headers, news.start, on_written)
         local.last_append_ms = now_ms
         local.after_append()
     return news.is_cut
+
+
+def _abort_count(headers: Sequence[BatchHeader], records: memoryview, position: int) -> int:
+    if not any(header.is_control for header in headers):
+        return 0
+    markers = (marker for _, marker in _with_markers(headers, records, position))
+    return sum(marker is not None and not marker.is_commit for marker in markers)
 
 
 def _begin_with(local: LocalPartition, core: FollowerCore, base_offset: int) -> None:

@@ -314,9 +314,10 @@ class LocalPartition:
         """A batch that the broker itself made (telemetry, markers): nothing is checked. Where it ends."""
         core = self.leading or self._not_leading()
         header = parse_header(batch)
-        result = self.log.append(memoryview(batch), header, leader_epoch=core.leader_epoch, log_append_time_ms=None)
-        self._appended_bytes += header.size_bytes
-        self.perform(core.on_appended(result, header, self._clock.monotonic_ms(), marker))
+        with self.log.room_for_aborted(int(marker is not None and not marker.is_commit)):
+            result = self.log.append(memoryview(batch), header, leader_epoch=core.leader_epoch, log_append_time_ms=None)
+            self._appended_bytes += header.size_bytes
+            self.perform(core.on_appended(result, header, self._clock.monotonic_ms(), marker))
         if self.replica_watches:
             self._tell_replicas(is_urgent=True)
         self._apply_flush_rules()

@@ -7,13 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from broker_engine.errors import BrokerError
 from broker_engine.log.config import LogConfig
-from broker_engine.log.files import DiskFiles, Files
+from broker_engine.log.files import DiskFiles, Files, MemoryFiles
 from broker_engine.log.partition_log import PartitionLog
 from broker_engine.log.segment import TXN_INDEX_SUFFIX
 from broker_engine.log.txn_index import AbortedTransaction, pack_entries, parse_entries
 from broker_engine.records.builder import NewRecord, build_batch
-from broker_engine.records.control import EndedTransaction, OpenTransactions, TxnMarker, marker_record, read_marker
+from broker_engine.records.control import (
+    EndedTransaction,
+    OpenTransactions,
+    TxnMarker,
+    marker_batch,
+    marker_record,
+    read_marker,
+)
 from broker_engine.records.header import parse_header
 from tests.broker_engine.log.harness import DIRECTORY, LogHarness
 from tests.broker_engine.log.kafka_tools import dump_log, need_kafka_tools
@@ -162,3 +170,47 @@ def test_kafkas_dump_log_reads_our_index(tmp_path: Path) -> None:
     said = dump_log(sorted((tmp_path / DIRECTORY).glob("*.txnindex")))
     for entry in transactional.expected:
         assert f"version: 0 producerId: {entry.producer_id} firstOffset: {entry.first_offset} " in said
+
+
+ABORT = marker_batch(1, 0, TxnMarker(is_commit=False, coordinator_epoch=0), 1)
+
+
+def harness_with_open_transaction(files: MemoryFiles) -> LogHarness:
+    harness = LogHarness(files)
+    identity = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0}
+    harness.append_batch(build_batch([NewRecord(1, b"k", b"v")], is_transactional=True, **identity))
+    return harness
+
+
+def append_abort(harness: LogHarness) -> None:
+    with harness.log.room_for_aborted(1):
+        harness.append_batch(ABORT)
+        harness.log.note_aborted(AbortedTransaction(1, 0, 1, 2))
+
+
+def test_an_abort_marker_for_whose_entry_there_is_no_room_is_refused_and_comes_later() -> None:
+    """A log that took the marker alone would have to go offline, or show aborted records as committed."""
+    files = MemoryFiles()
+    harness = harness_with_open_transaction(files)
+    for free_bytes in range(len(ABORT) + len(pack_entries([AbortedTransaction(1, 0, 1, 2)]))):
+        files.free_bytes = free_bytes
+        with pytest.raises(BrokerError):
+            append_abort(harness)
+        files.no_space = False
+        assert (harness.log.is_offline, harness.log.log_end_offset) == (False, 1)
+    append_abort(harness)
+    assert harness.log.aborted_transactions(0, 2) == [AbortedTransaction(1, 0, 1, 2)]
+
+
+def test_room_that_a_crash_leaves_in_an_index_is_no_entry() -> None:
+    files = MemoryFiles()
+    harness = harness_with_open_transaction(files)
+    append_abort(harness)
+    harness.flush()
+    index = harness.log._segments[-1].txn_index
+    index.reserve(1)
+    assert index.handle is not None
+    index.handle.sync()
+    files.crash()
+    harness.open(recovery_point=2)
+    assert harness.log.aborted_transactions(0, 2) == [AbortedTransaction(1, 0, 1, 2)]
