@@ -10,12 +10,18 @@ _taken: set[int] = set()
 
 
 def own_port() -> int:
+    return own_port_row(1)
+
+
+def own_port_row(count: int) -> int:
+    """The first of `count` in a row."""
     chosen = random.SystemRandom()
     while True:
-        port = chosen.randrange(_LOWEST, _HIGHEST)
-        if port not in _taken and _is_free(port):
-            _taken.add(port)
-            return port
+        first = chosen.randrange(_LOWEST, _HIGHEST - count)
+        row = range(first, first + count)
+        if _taken.isdisjoint(row) and all(map(_is_free, row)):
+            _taken.update(row)
+            return first
 
 
 def _is_free(port: int) -> bool:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,28 +17,12 @@ import psutil
 from confluent_kafka import KafkaError, Message, Producer
 
 from control_plane.supervisor.plan import CLIENTS, PORT_SPAN
+from tests.ports import own_port, own_port_row
 
 REPO_ROOT = Path(__file__).resolve().parents[2]
 UP_WITHIN_S = 90
 STOPPED_WITHIN_S = 60
 SETTINGS_OF_TESTS = ("DJANGO_SETTINGS_MODULE", "HIGHWATER_HOME", "HIGHWATER_DATABASE_URL", "HIGHWATER_REDIS_URL")
-
-
-def free_port_row(count: int) -> int:
-    """The first of `count` free ports in a row, below those that the kernel hands to outgoing connections."""
-    for first in random.sample(range(12_000, 20_000, 40), 100):
-        if all(_is_free(first + step) for step in range(count)):
-            return first
-    raise AssertionError(f"no {count} free ports in a row")
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
 
 
 def wait_until(is_done: Callable[[], bool], within_s: float, what: str) -> None:
@@ -53,8 +35,8 @@ def wait_until(is_done: Callable[[], bool], within_s: float, what: str) -> None:
 @dataclass
 class Stack:
     home: Path
-    http_port: int = field(default_factory=lambda: free_port_row(1))
-    kafka_port: int = field(default_factory=lambda: free_port_row(PORT_SPAN))
+    http_port: int = field(default_factory=own_port)
+    kafka_port: int = field(default_factory=lambda: own_port_row(PORT_SPAN))
 
     def start(self) -> None:
         command = [sys.executable, "manage.py", "up", "--home", str(self.home)]

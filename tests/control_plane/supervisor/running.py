@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import random
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,31 +14,9 @@ from pathlib import Path
 import httpx
 import psutil
 
-from control_plane.supervisor.plan import PORT_SPAN
-
 REPOSITORY = Path(__file__).resolve().parents[3]
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
-
-
-def free_port_row(count: int = PORT_SPAN) -> int:
-    """The first of `count` free ports in a row, below those that the kernel hands to outgoing connections.
-
-    The ports stand empty between stop and second start: nothing else may be given them meanwhile.
-    """
-    for first in random.sample(range(20_000, 32_000, 40), 100):
-        if all(_is_free(first + step) for step in range(count)):
-            return first
-    raise AssertionError("no free ports in a row")
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
 
 
 class Up:

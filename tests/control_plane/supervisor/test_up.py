@@ -14,22 +14,23 @@ import httpx
 import pytest
 
 from control_plane.supervisor.management.commands.up import BROKERS_DEFAULT
+from control_plane.supervisor.plan import PORT_SPAN
 from tests.control_plane.supervisor.running import (
     REPOSITORY,
     START_TIMEOUT_S,
     STOP_TIMEOUT_S,
     Up,
     api_key,
-    free_port_row,
     is_up,
     wait_until,
 )
+from tests.ports import own_port, own_port_row
 
 
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     """Started once; the tests below follow one another like a user's first hour."""
-    up = Up(tmp_path_factory.mktemp("up") / "home", free_port_row(1), free_port_row())
+    up = Up(tmp_path_factory.mktemp("up") / "home", own_port(), own_port_row(PORT_SPAN))
     up.start()
     up.wait_for("Ctrl-C stops everything")
     yield up
@@ -77,7 +78,7 @@ def test_secrets_are_for_their_owner_only(up: Up) -> None:
 
 
 def test_a_taken_port_is_named_with_its_holder(up: Up, tmp_path: Path) -> None:
-    second = Up(tmp_path / "second", up.http_port, free_port_row())
+    second = Up(tmp_path / "second", up.http_port, own_port_row(PORT_SPAN))
     second.start()
     assert second.process is not None
     assert second.process.wait(60) == 1

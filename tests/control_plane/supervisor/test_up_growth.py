@@ -13,8 +13,9 @@ import httpx
 import pytest
 
 from broker_engine.client import Admin, Client, ClientConfig, PlainCredentials
-from control_plane.supervisor.plan import INTERNAL
-from tests.control_plane.supervisor.running import REPOSITORY, Up, api_key, free_port_row
+from control_plane.supervisor.plan import INTERNAL, PORT_SPAN
+from tests.control_plane.supervisor.running import REPOSITORY, Up, api_key
+from tests.ports import own_port, own_port_row
 
 OLD_DIRECTORY = REPOSITORY / "tests/broker_engine/fixtures/single_broker_590dd12.tar.gz"
 RECORDS = [f"record {number}" for number in range(50)]
@@ -22,7 +23,7 @@ RECORDS = [f"record {number}" for number in range(50)]
 
 @pytest.fixture
 def up(tmp_path: Path) -> Iterator[Up]:
-    up = Up(tmp_path / "home", free_port_row(1), free_port_row())
+    up = Up(tmp_path / "home", own_port(), own_port_row(PORT_SPAN))
     yield up
     if up.process is not None:
         up.stop()
