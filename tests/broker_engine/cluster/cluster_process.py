@@ -98,15 +98,21 @@ class ClusterProcess:
         return iter(self.nodes.values())
 
     def __enter__(self) -> Self:
-        self.start()
+        try:
+            self.start()
+        except BaseException:  # `__exit__` is not called for what did not begin
+            self._kill_all()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for node in self:
-            if node.is_running:
-                node.kill()
+        self._kill_all()
+
+    def _kill_all(self) -> None:
+        for node in self.running:
+            node.kill()
 
     def start(self) -> None:
         """All that do not run; they need each other, so that nobody is waited for before all are launched."""
