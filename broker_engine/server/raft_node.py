@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,6 +22,7 @@ from broker_engine.quorum.core import QuorumCore
 from broker_engine.quorum.election_state import VoterKey, encode_election_state
 from broker_engine.quorum.log_index import LogPosition
 from broker_engine.server.bell import Bell
+from broker_engine.server.complaint import Complaint
 from broker_engine.server.metadata_log import DIRECTORY, MetadataLog
 from broker_engine.server.metadata_snapshots import MetadataSnapshots, Snapshot, SnapshotError
 from broker_engine.server.peers import is_refused
@@ -74,7 +75,7 @@ class RaftNode:
         self._flushing: asyncio.Task[None] | None = None
         self._loading: asyncio.Task[None] | None = None
         self._loading_position: LogPosition | None = None
-        self._complaints: dict[int, str] = {}
+        self._complaints: defaultdict[int, Complaint] = defaultdict(Complaint)
         self._farewells: list[asyncio.Task[None]] = []
         self._point_lock = asyncio.Lock()
         """Held while a thread cuts the log or begins it anew: no checkpoint of what was durable is written then, and no
@@ -244,20 +245,15 @@ class RaftNode:
         except ConnectionFailed as error:
             self.post(r.SendFailed(node_id, request, is_refused(error)))
         except BrokerError as error:
-            self._complain(node_id, str(error))
+            if self._complaints[node_id].is_news(str(error)):
+                log.warning("node %d: %s", node_id, error)
             self.post(r.SendFailed(node_id, request))
         except Exception:
             log.exception("an answer of node %d cannot be read", node_id)
             self.post(r.SendFailed(node_id, request))  # or the core would wait for it for ever
         else:
-            self._complaints.pop(node_id, None)
+            self._complaints[node_id].settle()
             self.post(r.Answered(node_id, answer))
-
-    def _complain(self, node_id: int, text: str) -> None:
-        """Once: it is asked again many times a second."""
-        if self._complaints.get(node_id) != text:
-            self._complaints[node_id] = text
-            log.warning("node %d: %s", node_id, text)
 
     async def answer(self, request: m.Request) -> m.Answer:
         ready = await self.step(r.Asked(request))

@@ -22,6 +22,7 @@ from broker_engine.config import BrokerConfig
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log.retention import DeletedSegment
 from broker_engine.partition.follower_core import FollowerCore
+from broker_engine.server.complaint import Complaint
 from broker_engine.server.following import (
     LowerPoints,
     Position,
@@ -99,8 +100,8 @@ class Followed:
         self.flush_end = -1
         """The leader was told of records that are not durable: the end of the flush up to there is news."""
         self.failure_count = 0
-        self.complaint = ""
-        """Why what the leader sent could not be taken, as it was last logged."""
+        self.complaint = Complaint()
+        """Why what the leader sent could not be taken."""
         self.retry: asyncio.TimerHandle | None = None
 
     def cancel_retry(self) -> None:
@@ -108,11 +109,13 @@ class Followed:
             self.retry.cancel()
             self.retry = None
 
-    def complain(self, text: str) -> None:
-        """Once: it is tried again every second, and a full disk may last for hours."""
-        if text != self.complaint:
-            self.complaint = text
-            log.error("%s-%d cannot take what its leader sent: %s", self.local.name, self.local.index, text)
+    def complain(self, error: BrokerError) -> None:
+        if self.complaint.is_news(str(error)):
+            log.error("%s-%d cannot take what its leader sent: %s", self.local.name, self.local.index, error)
+
+    def took(self) -> None:
+        self.failure_count = 0
+        self.complaint.settle()
 
 
 class ReplicaFetcher:
@@ -338,12 +341,12 @@ class ReplicaFetcher:
                 self._is_limited |= is_cut or len(records) >= self._parts.config.replica_fetch_max_bytes
             deleted = take_offsets(local, core, data.high_watermark, data.log_start_offset)
         except BrokerError as error:
-            followed.complain(str(error))
+            followed.complain(error)
             if error.code is ErrorCode.CORRUPT_MESSAGE:
                 self._parts.on_corrupt(self._leader_id, local)
             self._retry_later(key, followed)
             return
-        followed.failure_count, followed.complaint = 0, ""
+        followed.took()
         if deleted:
             self._parts.cuts.spawn(asyncio.to_thread(_remove, deleted), "remove segments")
         if data.records:

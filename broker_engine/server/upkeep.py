@@ -12,6 +12,7 @@ from broker_engine.errors import BrokerError
 from broker_engine.log.files import Files
 from broker_engine.log.retention import DeletedSegment
 from broker_engine.server.checkpoints import HIGH_WATERMARKS, RECOVERY_POINTS, write_checkpoint
+from broker_engine.server.complaint import Complaint
 from broker_engine.server.local_partition import LocalPartition
 from broker_engine.server.log_starts import LogStarts
 from broker_engine.server.partitions import Partitions
@@ -57,17 +58,19 @@ class Upkeep:
             await self.remove_files()
 
     async def run_high_watermarks(self) -> None:
+        complaint = Complaint()
         while True:
             await asyncio.sleep(self._config.replica_high_watermark_checkpoint_interval_ms / 1000)
-            await _unless_full(self.write_high_watermarks())
+            await _or_keep_the_old(self.write_high_watermarks(), complaint)
 
     async def run_recovery_points(self) -> None:
+        complaint = Complaint()
         interval_s = self._config.log_flush_offset_checkpoint_interval_ms / 1000
         while interval_s > 0:
             await asyncio.sleep(interval_s)
             for local in list(self._partitions.all()):
                 local.request_flush()  # page-cache topics too, so that a crash leaves little to scan
-            await _unless_full(self.write_recovery_points())
+            await _or_keep_the_old(self.write_recovery_points(), complaint)
 
     async def apply_retention(self) -> None:
         for number, local in enumerate(list(self._partitions.all())):
@@ -109,12 +112,16 @@ class Upkeep:
         await asyncio.to_thread(write_checkpoint, self._files, RECOVERY_POINTS, self._partitions.recovery_points())
 
 
-async def _unless_full(writing: Awaitable[None]) -> None:
-    """The old checkpoint stays, which is never wrong, only older; the next round writes a new one."""
+async def _or_keep_the_old(writing: Awaitable[None], complaint: Complaint) -> None:
+    """A checkpoint that cannot be written, for whatever reason, leaves the one before: never wrong, only older. The
+    next round tries again."""
     try:
         await writing
     except OSError as error:
-        log.warning("a checkpoint was not written: %s", error)
+        if complaint.is_news(str(error)):
+            log.warning("a checkpoint was not written: %s", error)
+    else:
+        complaint.settle()
 
 
 def _remove(deleted: Iterable[DeletedSegment]) -> None:

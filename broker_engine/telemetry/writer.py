@@ -14,6 +14,7 @@ from broker_engine.ids import NO_LEADER
 from broker_engine.metadata.telemetry_topic import TELEMETRY_TOPIC
 from broker_engine.names import Name
 from broker_engine.records.builder import BatchBuilder, NewRecord
+from broker_engine.server.complaint import Complaint
 from broker_engine.server.local_partition import LocalPartition
 from broker_engine.telemetry.groups import GroupTeller
 from broker_engine.telemetry.readers import ReaderTeller
@@ -45,8 +46,8 @@ class TelemetryWriter:
         self._sampler = Sampler(config.telemetry_snapshot_interval_ms // config.telemetry_interval_ms)
         self._started_ms = broker.clock.now_ms()
         self._loop_lag_ms = 0
-        self._complaint = ""
-        """Why the last tick was not written, as it was logged."""
+        self._complaint = Complaint()
+        """Why the last tick was not written."""
         self._roster = Roster(broker.node_id, self._partition_key, self._sampler.turn_of)
         self._followed_topics: object = None
         self._followed: tuple[int, bool] = (-1, False)
@@ -66,15 +67,10 @@ class TelemetryWriter:
             try:
                 self.tick()
             except BrokerError as error:
-                self._complain(str(error))
+                if self._complaint.is_news(str(error)):
+                    log.warning("telemetry is not written: %s", error)
             else:
-                self._complaint = ""
-
-    def _complain(self, text: str) -> None:
-        """Once: it is tried again every second, and a full disk may last for hours."""
-        if text != self._complaint:
-            self._complaint = text
-            log.warning("telemetry is not written: %s", text)
+                self._complaint.settle()
 
     def tick(self) -> None:
         target = self._own_partition()
