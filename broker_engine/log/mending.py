@@ -9,7 +9,7 @@ log.settle(mending); log.on_mended(mending)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from broker_engine.log.compaction import Pace, SwapJob, Swapping
 from broker_engine.log.config import LogConfig
@@ -20,6 +20,7 @@ from broker_engine.log.segment import Segment
 from broker_engine.log.txn_index import AbortedScan, AbortedTransaction
 from broker_engine.records.batch import iter_batches, parse_header
 from broker_engine.records.compression import CorruptBatch
+from broker_engine.records.header import BatchHeader
 
 Patches = Mapping[Hole, bytes]
 """Whole, verified batches for each hole of a segment."""
@@ -41,12 +42,17 @@ class Mending(Swapping):
         """`before`: the log's segments up to this one, where transactions that end in it may have begun."""
         super().__init__(SwapJob(files, directory, config), [segment])
         self._patches = patches
-        self._is_transactional = any(map(_is_transactional, patches.values()))
+        self._is_transactional = any(header.is_transactional for header in self.patched())
         self._before = before if self._is_transactional else ()
         txn_index = segment.txn_index.open()
         self._pinned = [each.handle for each in (*self._before, segment)] + ([] if txn_index is None else [txn_index])
         for handle in self._pinned:
             handle.pin()
+
+    def patched(self) -> Iterator[BatchHeader]:
+        """The batches that were damaged."""
+        for patch in self._patches.values():
+            yield from map(parse_header, iter_batches(patch))
 
     def release(self) -> None:
         """Always, at the end, on the loop."""
@@ -80,7 +86,3 @@ class Mending(Swapping):
             pace(batch.header.size_bytes)
         if position != end:
             raise CorruptBatch(f"the segment at offset {source.base_offset} is damaged at byte {position}, too")
-
-
-def _is_transactional(patch: bytes) -> bool:
-    return any(parse_header(batch).is_transactional for batch in iter_batches(patch))

@@ -64,8 +64,10 @@ class PartitionLog(CompactableLog):
         """Not for callers: see `open`."""
         super().__init__(files, directory, config, loaded.segments, loaded.epochs)
         self.durable_end_offset = self.log_end_offset
-        self.pack_producers: Callable[[], bytes] | None = None
-        """Set by the owner: what producers did below the log's end, to be kept at each roll and at `close`."""
+        self.pack_producers: Callable[[], bytes | None] = lambda: None
+        """Set by the owner: what producers did below the log's end, to be kept at each roll and at `close`. None: that
+        is not known.
+        """
         self._clock = clock
         self._jitter = jitter
         self._give_jitter(self._segments[-1])
@@ -268,8 +270,9 @@ class PartitionLog(CompactableLog):
         self._unsynced_dirs.pop(path, None)
 
     def _write_snapshot(self) -> None:
-        if self.pack_producers is not None:
-            self._snapshots.write(self.log_end_offset, self.pack_producers())
+        packed = self.pack_producers()
+        if packed is not None:
+            self._snapshots.write(self.log_end_offset, packed)
 
     @contextmanager
     def room_for_aborted(self, count: int) -> Iterator[None]:

@@ -54,6 +54,11 @@ class ReadableLog:
         return [hole for segment in self._segments for hole in segment.holes]
 
     @property
+    def unread_end_offset(self) -> int:
+        """Above it everything can be read; 0: everything can."""
+        return max((hole.end_offset for hole in self.holes), default=0)
+
+    @property
     def size_bytes(self) -> int:
         return sum(segment.size_bytes for segment in self._segments)
 

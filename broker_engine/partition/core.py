@@ -161,6 +161,8 @@ class PartitionCore(ReplicaCore):
             self.refusals.note(header, ErrorCode.NOT_ENOUGH_REPLICAS, now_ms)
             raise self._too_few_replicas()
         self.producers.expire(now_ms)
+        if self.producers.unread_end_offset:
+            self._check_readable(header, now_ms)
         try:
             earlier = self.producers.check(header, guard)
         except BrokerError as error:
@@ -176,7 +178,7 @@ class PartitionCore(ReplicaCore):
 
     def run_length(self, headers: Sequence[BatchHeader], acks: int, now_ms: int) -> int:
         """How many of these checked batches, from the first on, may be appended together. 0: ask `decide_produce`."""
-        if self.refusals or (acks == ACKS_ALL and not self._has_enough_replicas):
+        if self.refusals or self.producers.unread_end_offset or (acks == ACKS_ALL and not self._has_enough_replicas):
             return 0
         self.producers.expire(now_ms)
         return self.producers.in_order_count(headers)
@@ -193,6 +195,15 @@ class PartitionCore(ReplicaCore):
             raise BrokerError(
                 ErrorCode.NOT_LEADER_OR_FOLLOWER, "a batch before this one has not come to the new leader"
             )
+
+    def _check_readable(self, header: BatchHeader, now_ms: int) -> None:
+        """What is damaged here may be the producer's last batches, and this one a resend. Another replica may mend it:
+        that is waited for, but not for ever.
+        """
+        if len(self.replicas) == 1 or now_ms - self._term_start_ms >= REMEMBERED_MS:
+            self.producers.unread_end_offset = 0
+        elif self.producers.is_unread(header):
+            raise BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "what the producer sent before cannot be read yet")
 
     def check_coordinated(self, header: BatchHeader, guard: Guard | None) -> None:
         """May a coordinator append this batch in a producer's transaction? BrokerError where not."""

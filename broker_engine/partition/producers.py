@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import ItemsView, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from broker_engine.errors import BrokerError, ErrorCode
@@ -84,6 +85,8 @@ class ProducerStates:
         """Longest idle first."""
         self.transactions = OpenTransactions()
         self.verifications = Verifications()
+        self.unread_end_offset = 0
+        """Below it are batches that could not be read when this was restored, and nobody knows of whom; 0: none."""
         self._high_watermark = high_watermark
         self._unsettled: deque[EndedTransaction] = deque()
         """Ended, but their markers are not committed yet: as many as markers wait for their acknowledgement."""
@@ -130,6 +133,13 @@ class ProducerStates:
             if producer is not None:
                 sequence = (sequence + header.record_count) % SEQUENCE_END
         return len(headers)
+
+    def is_unread(self, header: BatchHeader) -> bool:
+        """May what this producer did last be among the batches that could not be read?"""
+        if not self.unread_end_offset or not header.has_producer_id:
+            return False
+        producer = self._producers.get(header.producer_id)
+        return producer is None or not producer.batches or producer.batches[-1].last_offset < self.unread_end_offset
 
     def is_ahead(self, header: BatchHeader, offset: int) -> bool:
         """Does the batch leave a gap, and has its producer appended nothing from `offset` on?"""
@@ -235,6 +245,24 @@ class ProducerStates:
         if marker is not None:
             producer.coordinator_epoch = marker.coordinator_epoch
         return self._record_transaction(header, base_offset, marker) if header.is_transactional else None
+
+    def record_mended(self, header: BatchHeader, now_ms: int) -> None:
+        """Take note of a batch that can be read again: it lies before, between or behind those that are known.
+
+        Not of its transaction: nobody can tell whether that has ended since.
+        """
+        known = self._producers.get(header.producer_id)
+        if header.base_sequence == NO_SEQUENCE or (known is not None and known.epoch > header.producer_epoch):
+            return
+        producer = self._producer_of(header)
+        self._producers.move_to_end(header.producer_id)
+        producer.last_seen_ms = now_ms
+        producer.last_timestamp = max(producer.last_timestamp, header.max_timestamp)
+        sequences, offsets = (header.base_sequence, header.last_sequence), (header.base_offset, header.last_offset)
+        batches = {*producer.batches, BatchMetadata(*sequences, *offsets, header.max_timestamp)}
+        producer.batches = deque(sorted(batches, key=attrgetter("base_offset")), REMEMBERED_BATCHES)
+        if len(self._producers) > self._producers_max:
+            self._drop_longest_idle()
 
     def record_run(self, headers: Sequence[BatchHeader], base_offset: int, now_ms: int) -> None:
         """Take note of batches that `in_order_count` counted, and that are in the log now, one behind the other."""

@@ -37,11 +37,13 @@ def restored_producers(
     snapshots: Iterable[tuple[int, bytes]],
     batches_from: Callable[[int], Batches],
     now_ms: int,
+    *,
+    unread_end_offset: int = 0,
 ) -> int:
     """Learn what producers did from the first readable snapshot and the batches behind it.
 
-    `snapshots` are (offset, bytes), newest first; each covers what is below its offset. Answers where the replay
-    began: 0 without a snapshot.
+    `snapshots` are (offset, bytes), newest first; each covers what is below its offset. Of what is damaged below
+    `unread_end_offset` there are no batches. Answers where the replay began: 0 without a snapshot.
     """
     start_offset = 0
     for offset, data in snapshots:
@@ -52,6 +54,8 @@ def restored_producers(
             break
     for header, marker in batches_from(start_offset):
         producers.record(header, header.base_offset, now_ms, marker)
+    if unread_end_offset > start_offset:
+        producers.unread_end_offset = unread_end_offset
     return start_offset
 
 
@@ -136,16 +140,32 @@ class ReplicaCore:
             self.producers.record(header, header.base_offset, now_ms)
 
     def restore(
-        self, snapshots: Iterable[tuple[int, bytes]], batches_from: Callable[[int], Batches], now_ms: int
+        self,
+        snapshots: Iterable[tuple[int, bytes]],
+        batches_from: Callable[[int], Batches],
+        now_ms: int,
+        *,
+        unread_end_offset: int = 0,
     ) -> int:
         def batches_behind(offset: int) -> Batches:
             return batches_from(offset) if offset < self.log_end_offset else ()
 
-        return restored_producers(self.producers, snapshots, batches_behind, now_ms)
+        return restored_producers(
+            self.producers, snapshots, batches_behind, now_ms, unread_end_offset=unread_end_offset
+        )
 
-    def pack_producers(self) -> bytes:
-        """A snapshot of what producers did below the log's end."""
-        return pack_snapshot(list(self.producers.entries()))
+    def pack_producers(self) -> bytes | None:
+        """A snapshot of what producers did below the log's end. None where not all of it is known."""
+        return None if self.producers.unread_end_offset else pack_snapshot(list(self.producers.entries()))
+
+    def on_mended(self, headers: Iterable[BatchHeader], now_ms: int, *, is_whole: bool) -> None:
+        """These batches can be read again; `is_whole`: all of the log can."""
+        if not self.producers.unread_end_offset:
+            return  # all was known, whatever rotted since
+        for header in headers:
+            self.producers.record_mended(header, now_ms)
+        if is_whole:
+            self.producers.unread_end_offset = 0
 
     def note_refused(self, header: BatchHeader, code: ErrorCode, now_ms: int) -> None:
         """The shell could not take a client's batch, and it is to be sent again: maybe because this replica does not

@@ -164,4 +164,10 @@ def _cut_log(local: LocalPartition, offset: int, producers: ProducerStates, *, i
         local.log.begin_anew(offset)
     else:
         local.log.truncate_to(offset)
-    restored_producers(producers, local.log.producer_snapshots(), local.log.iter_batches, local.monotonic_ms())
+    restored_producers(
+        producers,
+        local.log.producer_snapshots(),
+        local.log.iter_batches,
+        local.monotonic_ms(),
+        unread_end_offset=local.log.unread_end_offset,
+    )

@@ -193,6 +193,8 @@ class Mender:
                 await asyncio.to_thread(mending.finish)
             finally:
                 local.log.settle(mending)
+            # Without an await since it settled: a cut could take away what producers are said to have sent.
+            local.core.on_mended(mending.patched(), local.monotonic_ms(), is_whole=not local.log.holes)
             local.log.on_mended()
         finally:
             mending.release()

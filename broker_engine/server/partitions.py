@@ -312,7 +312,12 @@ class Partitions:
         opened = self._open_log(wanted, saved)
         opened.removals = self.removals
         core = self._roles.first_core(wanted.state, wanted.config, opened, saved.high_watermark)
-        core.restore(opened.producer_snapshots(), opened.iter_batches, self._clock.monotonic_ms())
+        core.restore(
+            opened.producer_snapshots(),
+            opened.iter_batches,
+            self._clock.monotonic_ms(),
+            unread_end_offset=opened.unread_end_offset,
+        )
         return LocalPartition(
             name=wanted.topic.name,
             index=wanted.index,

@@ -123,6 +123,33 @@ async def test_what_was_mended_is_whole_after_a_restart_without_power(cluster: C
     assert again.stored() == before
 
 
+async def test_a_producer_whose_last_batch_was_rotten_at_the_start_is_known_when_it_is_mended(cluster: Cluster) -> None:
+    """Or its resend would be stored a second time: no snapshot outlived the crash, and the batch cannot be read."""
+    identity = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 3}
+    leader = cluster.nodes[LEADER]
+    await leader.append(b"once", **identity)
+    for node in cluster.nodes.values():
+        node.local.log.roll()
+    await leader.append(b"later")
+    rot(leader, 6, position=-1)
+    mender_of(cluster, LEADER)
+    await cast(Any, leader).scrubber.verify_all()
+    for path in [path for path in leader.files._files if path.endswith(".snapshot")]:
+        leader.files.unlink(path)
+    leader = await cluster.restart(LEADER)
+    assert leader.local.log.state is LogState.DAMAGED
+    with pytest.raises(BrokerError) as raised:
+        await leader.append(b"once", **identity)
+    assert raised.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    end_offset = leader.local.log.log_end_offset
+    await cluster.until(lambda: leader.local.high_watermark == end_offset)
+    mender = mender_of(cluster, LEADER)
+    mender.look_for_damage()
+    await mender.mend_all()
+    assert await leader.append(b"once", **identity) is ErrorCode.NONE
+    assert leader.local.log.log_end_offset == end_offset, "it is there already"
+
+
 async def test_where_all_copies_are_rotten_nothing_is_spread(cluster: Cluster) -> None:
     mender = mender_of(cluster, LEADER)
     mender_of(cluster, FOLLOWER)
