@@ -97,6 +97,7 @@ class Broker:
         self.data_dir = DataDir(data_dir, self.surroundings.open_store)
         self.stop_requested = asyncio.Event()
         self.failure: Exception | None = None
+        self.has_failed = asyncio.Event()
         self.identity: Identity
         self.peers: Peers
         self.tasks = Supervisor()
@@ -182,6 +183,7 @@ class Broker:
         """The disk is gone, or the metadata cannot be followed: stop, and do not call it clean."""
         log.critical("the broker cannot go on: %s", error, exc_info=error)
         self.failure = self.failure or error
+        self.has_failed.set()
         self.request_stop()
 
     def open_for_nodes(self) -> None:

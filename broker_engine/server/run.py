@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
 from broker_engine.errors import BrokerError
 from broker_engine.server.directories import find_vanished, remove_leftovers, tidy
@@ -45,7 +45,8 @@ async def run(broker: Broker, on_ready: Callable[[Broker], None]) -> None:
 
 async def _run(broker: Broker, on_ready: Callable[[Broker], None]) -> None:
     try:
-        if await _start_unless_stopped(broker):
+        # A node may wait long for others: it can be stopped meanwhile.
+        if await _unless(broker.stop_requested, _start(broker)):
             on_ready(broker)
             await broker.stop_requested.wait()
     except BrokerError as error:
@@ -56,17 +57,16 @@ async def _run(broker: Broker, on_ready: Callable[[Broker], None]) -> None:
         raise BrokerFailed(f"stopped: {broker.failure}")
 
 
-async def _start_unless_stopped(broker: Broker) -> bool:
-    """A node may wait long for others: it can be stopped meanwhile."""
-    starting = asyncio.ensure_future(_start(broker))
-    stopping = asyncio.ensure_future(broker.stop_requested.wait())
-    await asyncio.wait([starting, stopping], return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    if not starting.done():
-        starting.cancel()
-        await asyncio.gather(starting, return_exceptions=True)
+async def _unless(event: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
+    """Does the work. False: the event came first, and it was given up."""
+    working, coming = asyncio.ensure_future(work), asyncio.ensure_future(event.wait())
+    await asyncio.wait([working, coming], return_when=asyncio.FIRST_COMPLETED)
+    coming.cancel()
+    if not working.done():
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
         return False
-    starting.result()
+    working.result()
     return True
 
 
@@ -169,7 +169,9 @@ def _serve(broker: Broker) -> None:
 
 async def _stop(broker: Broker) -> None:
     if broker.is_serving:
-        await _hand_over(broker)
+        # What fails meanwhile may be what has to answer: the metadata of a controller whose disk is full.
+        if broker.failure is None and not await _unless(broker.has_failed, _hand_over(broker)):
+            log.warning("nothing is handed over any more: others take it when this node is gone")
         log.info("stopping: %d connections get their answers, then all logs are flushed", broker.connection_count)
     if broker.has_joined:
         await broker.transactions.stop()
@@ -189,7 +191,7 @@ async def _stop(broker: Broker) -> None:
 
 async def _hand_over(broker: Broker) -> None:
     """Leaders move to other brokers, and the metadata to another voter, while clients are still served."""
-    if broker.failure is not None or not broker.voters:
+    if not broker.voters:
         return
     if broker.config.controlled_shutdown_enable and len(broker.image.brokers) > 1:
         await broker.lifecycle.ask_to_stop()
