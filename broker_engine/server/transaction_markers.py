@@ -142,10 +142,12 @@ class MarkerSender:
             while queue:
                 items = [queue.popleft() for _ in range(min(len(queue), _PARTITIONS_MAX))]
                 await self._write_some(node_id, [item for item in items if not item.job.is_cancelled])
-        finally:
-            del self._queues[node_id]  # no await since the queue was seen to be empty
-            for item in queue:  # or an error of ours ended it: nothing of this was sent
+        except Exception:  # of ours: nothing of what is left was sent. Who is cancelled stops, and sends no more.
+            del self._queues[node_id]
+            for item in queue:
                 self._send(item)
+            raise
+        del self._queues[node_id]  # no await since the queue was seen to be empty
 
     async def _write_some(self, node_id: int, items: Sequence[_Item]) -> None:
         jobs: dict[_Job, dict[TopicPartition, _Item]] = {}
