@@ -17,7 +17,7 @@ from broker_engine.config.properties import encode_properties
 from broker_engine.server.store import DiskStore, Store
 
 _META = "meta.properties"
-_CLEAN_MARKER = ".kafka_cleanshutdown"
+CLEAN_MARKER = ".kafka_cleanshutdown"
 _META_VERSION = "1"
 
 
@@ -67,20 +67,20 @@ class DataDir:
 
     def take_clean_marker(self) -> int | None:
         """The broker epoch of a clean stop, or None after a crash. It is gone before anything else happens."""
-        if not self.files.exists(_CLEAN_MARKER):
+        if not self.files.exists(CLEAN_MARKER):
             return None
         try:
-            broker_epoch = int(json.loads(self.files.read_small(_CLEAN_MARKER))["brokerEpoch"])
+            broker_epoch = int(json.loads(self.files.read_small(CLEAN_MARKER))["brokerEpoch"])
         except (ValueError, KeyError, TypeError):
             broker_epoch = None
-        self.files.unlink(_CLEAN_MARKER)
+        self.files.unlink(CLEAN_MARKER)
         self.files.sync_dir("")
         return broker_epoch
 
     def write_clean_marker(self, broker_epoch: int) -> None:
         """The last thing of a clean stop: every log is on disk."""
         data = json.dumps({"version": 0, "brokerEpoch": broker_epoch}).encode()
-        self.files.write_atomic(_CLEAN_MARKER, data, is_durable=True)
+        self.files.write_atomic(CLEAN_MARKER, data, is_durable=True)
 
 
 def id_text(value: UUID) -> str:

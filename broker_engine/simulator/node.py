@@ -9,6 +9,7 @@ from pathlib import Path
 
 from broker_engine.config import BrokerConfig
 from broker_engine.server.broker import Broker
+from broker_engine.server.data_dir import CLEAN_MARKER
 from broker_engine.server.surroundings import Surroundings
 from broker_engine.simulator.disk_faults import DiskCall
 from broker_engine.simulator.sim_clock import SimClock, SimRandomness
@@ -159,6 +160,8 @@ class SimNode:
     def _end(self) -> None:
         if self.broker is not None and not self.broker.has_joined:
             self._has_stopped_cleanly = self.was_clean  # it was too short a life to change anything
+        elif self.broker is not None and self.broker.stop_requested.is_set() and self.disk.exists(CLEAN_MARKER):
+            self._has_stopped_cleanly = True  # killed behind the last step of a clean stop: all is on the disk
         self.broker = self.process = self._task = None
         self.is_ready = False
         self.disk.kill()
