@@ -25,7 +25,7 @@ PAGE_CACHE = PartitionSettings(ack_durability=AckDurability.PAGE_CACHE)
 
 
 def new_core(
-    settings: PartitionSettings, *, log_end_offset: int = 0, replicas: tuple[int, ...] = (1,)
+    settings: PartitionSettings, *, log_end_offset: int = 0, replicas: tuple[int, ...] = (1,), now_ms: int = 0
 ) -> PartitionCore:
     return PartitionCore(
         leader_epoch=3,
@@ -35,6 +35,7 @@ def new_core(
         log_end_offset=log_end_offset,
         durable_end_offset=log_end_offset,
         settings=settings,
+        now_ms=now_ms,
     )
 
 

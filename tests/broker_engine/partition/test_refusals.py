@@ -151,7 +151,7 @@ def test_the_memory_is_bounded() -> None:
     assert refusals.explain(batch(1, producer_id=PRODUCERS_MAX), NOW_MS + REMEMBERED_MS)
 
 
-def code_of(core: PartitionCore, header: BatchHeader) -> ErrorCode:
+def code_of(core: PartitionCore, header: BatchHeader, now_ms: int = NOW_MS) -> ErrorCode:
     with pytest.raises(BrokerError) as raised:
-        core.decide_produce(header, -1, NOW_MS)
+        core.decide_produce(header, -1, now_ms)
     return raised.value.code

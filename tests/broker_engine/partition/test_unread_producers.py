@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
-from broker_engine.errors import BrokerError, ErrorCode
+from broker_engine.errors import ErrorCode
 from broker_engine.partition.core import Append, Duplicate, PartitionCore
 from broker_engine.partition.refusals import REMEMBERED_MS
-from broker_engine.partition.replica import AckDurability, PartitionSettings
 from broker_engine.records.header import BatchHeader
-from tests.broker_engine.partition.test_core import NOW_MS, batch_header
+from tests.broker_engine.partition.test_core import NOW_MS, batch_header, new_core
+from tests.broker_engine.partition.test_refusals import ONE_IS_ENOUGH, code_of
 
-SETTINGS = PartitionSettings(ack_durability=AckDurability.PAGE_CACHE)
 END_OFFSET = 10
 
 
@@ -22,24 +19,9 @@ def batch(sequence: int, *, at: int = 0, producer_id: int = 9, epoch: int = 0) -
 
 def restored(*read: BatchHeader, unread_end_offset: int, replicas: tuple[int, ...] = (1, 2)) -> PartitionCore:
     """A leader that could read these batches of its log, and all from `unread_end_offset` on."""
-    core = PartitionCore(
-        leader_epoch=3,
-        replicas=replicas,
-        isr=(1,),
-        log_start_offset=0,
-        log_end_offset=END_OFFSET,
-        durable_end_offset=END_OFFSET,
-        settings=SETTINGS,
-        now_ms=NOW_MS,
-    )
+    core = new_core(ONE_IS_ENOUGH, log_end_offset=END_OFFSET, replicas=replicas, now_ms=NOW_MS)
     core.restore((), lambda _: ((header, None) for header in read), NOW_MS, unread_end_offset=unread_end_offset)
     return core
-
-
-def code_of(core: PartitionCore, header: BatchHeader, now_ms: int = NOW_MS) -> ErrorCode:
-    with pytest.raises(BrokerError) as raised:
-        core.decide_produce(header, -1, now_ms)
-    return raised.value.code
 
 
 def test_a_resend_of_what_was_damaged_is_known_as_one_when_it_is_mended() -> None:
