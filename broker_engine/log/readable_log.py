@@ -112,6 +112,8 @@ class ReadableLog:
             if segment.holes:
                 available_bytes = min(available_bytes, segment.readable_end(first.position) - first.position)
             size_bytes = min(max(max_bytes, first_bytes), available_bytes)
+            if first.position + size_bytes == segment.size_bytes:
+                segment.note_read_to_end()
             file_range = FileRange.pinned(segment.handle, first.position, size_bytes)
             return LogRead([file_range], size_bytes, first.header.base_offset)
         return LogRead([], 0, offset)

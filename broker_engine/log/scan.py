@@ -102,7 +102,8 @@ def find_batch(handle: Readable, start: int, offset: int) -> ScannedBatch | None
         while at <= at_max:
             base_offset, batch_length, last_offset_delta = _PLACE.unpack_from(window, at)
             if base_offset + last_offset_delta >= offset:
-                return next(scan_batches(handle, position + at, end), None)
+                header = parse_header(window, at)
+                return ScannedBatch(position + at, header) if _is_sane(header, end - position - at) else None
             if batch_length < BATCH_LENGTH_MIN:
                 return None
             at += LOG_OVERHEAD_BYTES + batch_length

@@ -25,6 +25,8 @@ SEGMENT_SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFI
 DELETED_SUFFIX = ".deleted"
 RELATIVE_OFFSET_MAX = (1 << 31) - 1
 
+_BORDERS_MAX = 8
+
 log = logging.getLogger(__name__)
 
 
@@ -57,6 +59,8 @@ class Segment:
         self.holes: list[Hole] = []
         """Damaged places, in order."""
         self._bytes_since_entry = 0
+        self._borders: dict[int, int] = {}
+        """Offsets up to which readers have read, and where those are in the file: they will go on there."""
         self._files = files
         self._directory = directory
 
@@ -193,7 +197,15 @@ class Segment:
         """The first batch that ends at or above `offset`; None if there is none in this segment."""
         if self.holes:
             return next((batch for batch in self.batches_near(offset) if batch.header.last_offset >= offset), None)
-        return find_batch(self.handle, self._indexed_position(offset), offset)
+        position = self._borders.get(offset)
+        return find_batch(self.handle, self._indexed_position(offset) if position is None else position, offset)
+
+    def note_read_to_end(self) -> None:
+        """Followers and readers at the tail ask for what comes next: it will be found without a search."""
+        if self.end_offset not in self._borders:
+            if len(self._borders) >= _BORDERS_MAX:
+                del self._borders[next(iter(self._borders))]
+            self._borders[self.end_offset] = self.size_bytes
 
     def hole_at(self, offset: int) -> Hole | None:
         return next((hole for hole in self.holes if hole.start_offset <= offset < hole.end_offset), None)

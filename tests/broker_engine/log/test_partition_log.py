@@ -8,6 +8,7 @@ from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log.config import LogConfig
 from broker_engine.log.files import Files
 from broker_engine.log.partition_log import PartitionLog
+from broker_engine.log.segment import Segment
 from broker_engine.records.batch import Codec, compute_crc, iter_batches, pack_header, parse_header, verify_crc
 from broker_engine.records.builder import NewRecord, build_batch
 from tests.broker_engine.log.harness import ALL_BYTES, DIRECTORY, START_MS, TOPIC_ID, LogHarness, ManualClock, numbered
@@ -221,6 +222,28 @@ def test_truncation_drops_batches_and_their_epochs(files: Files) -> None:
     harness.open()
     assert harness.values() == [*numbered(20)[:9], b"other"]
     assert harness.log.end_offset_for_epoch(1) == (1, 9)
+
+
+def test_a_reader_at_the_tail_goes_on_without_a_search(harness: LogHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in numbered(3):
+        harness.append(value)
+    harness.fetch(0)
+    for value in numbered(5):
+        harness.append(value)
+    monkeypatch.setattr(Segment, "_indexed_position", None)
+    assert harness.values(start=3) == numbered(5)
+
+
+def test_a_cut_moves_the_borders_that_readers_would_go_on_from(harness: LogHarness) -> None:
+    for value in numbered(4):
+        harness.append(value)
+        harness.fetch(0)
+    harness.log.truncate_to(1)
+    for value in (b"of another length than before", b"x", b"yy"):
+        harness.append(value, epoch=1)
+    assert [harness.values(start)[0] for start in range(4)] == [
+        numbered(1)[0], b"of another length than before", b"x", b"yy"
+    ]  # fmt: skip
 
 
 class TestByTime:
