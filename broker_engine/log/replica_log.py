@@ -69,6 +69,11 @@ class ReplicaLog(PartitionLog):
         return count, size_bytes
 
     def _fitting(self, segment: Segment, headers: Sequence[BatchHeader], first: int, now_ms: int) -> tuple[int, int]:
+        """How many of them go into this segment, and their size."""
+        run = headers[first:] if first else headers
+        size_bytes = sum(header.size_bytes for header in run)
+        if not segment.should_roll_before_run(run, run[-1].next_offset, size_bytes, self.config, now_ms):
+            return len(run), size_bytes
         count, size_bytes = 1, headers[first].size_bytes
         for header in headers[first + 1 :]:
             if segment.should_roll(header, self.config, now_ms, pending_bytes=size_bytes):
