@@ -124,6 +124,10 @@ class BrokerConfig(ClusterConfig):
     log_flush_syncfs: str = knob(
         "log.flush.syncfs", _STRING, "auto", "Whether one syncfs may stand for many fdatasyncs: auto, never or always.",
         one_of("auto", "never", "always"))
+    log_flush_io_uring: str = knob(
+        "log.flush.io.uring", _STRING, "auto",
+        "Whether the kernel runs flushes by itself: auto (where it lets us; many containers do not) or never (threads "
+        "do). Highwater's own.", one_of("auto", "never"))
     # --- groups and transactions
     group_min_session_timeout_ms: int = knob(
         "group.min.session.timeout.ms", _INT, 6_000, "Shortest session that a member may ask for.", at_least(1))

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from broker_engine.log import syncfs
 from broker_engine.log.file_seam import FileHandle, Part
+from broker_engine.log.sync_ring import SyncRing, open_sync_ring
 
 OPEN_FILES_MAX_DEFAULT = 8_000
 _CLOSED = -1
@@ -229,6 +230,9 @@ class DiskFiles:
 
     def sync_all(self) -> None:
         syncfs.syncfs(self._whole())
+
+    def sync_ring(self, worker_count: int) -> SyncRing | None:
+        return open_sync_ring(worker_count)
 
     def owns_file_system(self) -> bool:
         self._whole()  # it is told of errors from now on

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from broker_engine.log.sync_ring import SyncRing
+
 Part = bytes | memoryview
 
 
@@ -84,6 +86,10 @@ class Files(Protocol):
     def sync_all(self) -> None:
         """Everything that was done so far is durable: data, names, directories. After an error it says nothing about
         any one file: ask each by its own `sync`, which tells it once more."""
+        ...
+
+    def sync_ring(self, worker_count: int) -> SyncRing | None:
+        """To sync descriptors without a thread, so many at a time. None where there is no way to, or no descriptors."""
         ...
 
     def owns_file_system(self) -> bool:

@@ -42,6 +42,14 @@ class FlushJob:
         """False where the disk had no room for a small file: records are durable all the same."""
         return len(self.written_small_files) == len(self.small_files)
 
+    def descriptors(self) -> list[int]:
+        """Of the files to sync, where that is all there is to do; none where only `run` will do."""
+        return [] if self.small_files or self.directories else [handle.fileno() for handle in self.handles]
+
+    def note_error(self, error: OSError) -> None:
+        """Of who synced the descriptors in place of `run`."""
+        self.error = error
+
     def run(self) -> None:
         """Blocks for the disk. Touches nothing of the log but its own captured handles."""
         self.written_small_files.clear()

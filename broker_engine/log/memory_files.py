@@ -190,6 +190,9 @@ class MemoryFiles:
                 inode.durable = bytes(inode.data)
         self._durable_files, self._durable_dirs = dict(self._files), set(self._dirs)
 
+    def sync_ring(self, worker_count: int) -> None:
+        """No descriptors, no kernel."""
+
     def owns_file_system(self) -> bool:
         return True
 

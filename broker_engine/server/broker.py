@@ -33,7 +33,7 @@ from broker_engine.server.doors import Doors
 from broker_engine.server.fetch_positions import FetchPositions
 from broker_engine.server.fetch_sessions import FetchSessions
 from broker_engine.server.first_use import FirstUse
-from broker_engine.server.flush import FlushManager, crowd_flush
+from broker_engine.server.flush import FlushManager, crowd_flush, flush_ring
 from broker_engine.server.formation import Identity
 from broker_engine.server.group_coordinator import GroupCoordinator
 from broker_engine.server.lifecycle import Lifecycle
@@ -229,7 +229,10 @@ class Broker:
     def _make_logs(self, meta: Meta) -> None:
         files = self.data_dir.files
         self.flush: FlushManager[FlushJob] = FlushManager(
-            self.clock, self.fail, crowd=crowd_flush(files, self.config.log_flush_syncfs)
+            self.clock,
+            self.fail,
+            crowd=crowd_flush(files, self.config.log_flush_syncfs),
+            ring=flush_ring(files, self.config.log_flush_io_uring),
         )
         self.stalled_disk = StalledDisk(self.clock, self.flush, lambda: can_be_spared(self.image, self.node_id))
         saved = SavedOffsets(

@@ -1,9 +1,10 @@
 """Group commit: at most one flush in flight per log; whatever is appended meanwhile rides the next one.
 
-Flushes run on four threads (fdatasync frees the GIL). Where a crowd of logs waits, and the rule finds it worth it, one
-`syncfs` serves them all; who comes meanwhile waits for the next. An error of a log is final: the kernel forgets what
-it could not write, so the same file is never synced again, and the broker's only data directory being offline, the
-broker stops (as Kafka does).
+Flushes are run by the kernel, four at a time (flush_ring.py); where it does not let us, and where there is more to do
+than to sync files, by as many threads (fdatasync frees the GIL). Those that are asked for within one turn of the loop
+begin together. Where a crowd of logs waits, and the rule finds it worth it, one `syncfs` serves them all; who comes
+meanwhile waits for the next. An error of a log is final: the kernel forgets what it could not write, so the same file
+is never synced again, and the broker's only data directory being offline, the broker stops (as Kafka does).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from broker_engine.errors import BrokerError
 from broker_engine.log.file_seam import Files
 from broker_engine.log.flush import FlushJob as LogFlushJob
 from broker_engine.log.flush import run_together
+from broker_engine.server.flush_ring import FlushRing, RingJob
 from broker_engine.server.syncfs_rule import SyncfsRule
 
 logger = logging.getLogger(__name__)
@@ -31,7 +33,7 @@ _CROWD_MAX = 500
 """Each log of a crowd has its files pinned, and answers on the loop, in one go."""
 
 
-class FlushJob(Protocol):
+class FlushJob(RingJob, Protocol):
     def run(self) -> None: ...
 
 
@@ -66,16 +68,29 @@ def crowd_flush(files: Files, setting: str) -> CrowdFlush[LogFlushJob]:
     return CrowdFlush(rule, partial(run_together, files))
 
 
+def flush_ring(files: Files, setting: str) -> FlushRing | None:
+    """By `log.flush.io.uring`, and by whether the kernel lets us."""
+    ring = files.sync_ring(THREAD_COUNT) if setting == "auto" else None
+    logger.info("logs are flushed by %s", "threads" if ring is None else "the kernel (io_uring)")
+    return None if ring is None else FlushRing(ring)
+
+
 Flushed = list[tuple[Flushable[Job], Job]]
 
 
 class FlushManager(Generic[Job]):
     def __init__(
-        self, clock: Clock, on_failure: Callable[[Exception], None], *, crowd: CrowdFlush[Job] | None = None
+        self,
+        clock: Clock,
+        on_failure: Callable[[Exception], None],
+        *,
+        crowd: CrowdFlush[Job] | None = None,
+        ring: FlushRing | None = None,
     ) -> None:
         self._clock = clock
         self._on_failure = on_failure
         self._crowd = crowd
+        self._ring = ring
         self._threads = ThreadPoolExecutor(THREAD_COUNT, thread_name_prefix="flush")
         self._waiting: dict[Flushable[Job], None] = {}
         self._in_flight: dict[Flushable[Job], bool] = {}
@@ -83,12 +98,13 @@ class FlushManager(Generic[Job]):
         self._begun_ms: dict[Flushable[Job], int] = {}
         """Of each job in flight, by its first log; the oldest first."""
         self._busy_count = 0
+        self._is_about_to_begin = False
         self._is_crowd_in_flight = False
         self._idle = asyncio.Event()
         self._has_failed = False
         self.flush_count = 0
         self.flush_ms_total = 0
-        self.syncfs_count = self.crowd_count = 0
+        self.ring_count = self.syncfs_count = self.crowd_count = 0
 
     def request(self, log: Flushable[Job]) -> None:
         """Bring everything that is in the log now to the disk, soon."""
@@ -96,7 +112,7 @@ class FlushManager(Generic[Job]):
             self._in_flight[log] = True
         elif not self._has_failed:
             self._waiting[log] = None
-            self._begin_what_fits()
+            self._begin_soon()
 
     def oldest_begun_ms(self) -> int | None:
         """Since when the oldest flush in flight runs, by the monotonic clock."""
@@ -110,27 +126,42 @@ class FlushManager(Generic[Job]):
 
     def close(self) -> None:
         self._threads.shutdown(wait=True)
+        if self._ring is not None:
+            self._ring.close()
         logger.info(
-            "%d flushes of logs, %d of them by %d syncfs", self.flush_count, self.crowd_count, self.syncfs_count
-        )
+            "%d flushes of logs, %d of them by the kernel, %d by %d syncfs",
+            self.flush_count, self.ring_count, self.crowd_count, self.syncfs_count,
+        )  # fmt: skip
+
+    def _begin_soon(self) -> None:
+        """When this turn of the loop is over: what else is asked for or has ended in it goes along."""
+        if not self._is_about_to_begin:
+            self._is_about_to_begin = True
+            asyncio.get_running_loop().call_soon(self._begin_what_fits)
 
     def _begin_what_fits(self) -> None:
+        self._is_about_to_begin = False
         while self._waiting and self._busy_count < THREAD_COUNT and not self._is_crowd_in_flight:
             crowd = self._crowd
             if crowd is not None and crowd.rule.is_better(len(self._waiting), self._clock.monotonic_ms()):
                 self._begin_crowd(crowd)
             else:
                 self._begin_one()
+        if self._ring is not None:
+            self._ring.begin()
 
     def _begin_one(self) -> None:
         for log, job in self._take(1):
-            self._begin([(log, job)], job.run, self._on_one_done)
+            self._note_begun([(log, job)])
+            if self._ring is None or not self._ring.take(job, partial(self._on_ring_done, log, job)):
+                self._begin([(log, job)], job.run, self._on_one_done)
 
     def _begin_crowd(self, crowd: CrowdFlush[Job]) -> None:
         taken = self._take(_CROWD_MAX)
         jobs = [job for _, job in taken]
         self._is_crowd_in_flight = bool(jobs)
         if jobs:
+            self._note_begun(taken)
             self._begin(taken, lambda: crowd.run(jobs), lambda *done: self._on_crowd_done(crowd, *done))
 
     def _take(self, count_max: int) -> Flushed[Job]:
@@ -140,15 +171,17 @@ class FlushManager(Generic[Job]):
             del self._waiting[log]
         return [(log, job) for log in logs if (job := log.flush_job()) is not None]
 
+    def _note_begun(self, taken: Flushed[Job]) -> None:
+        self._busy_count += 1
+        self._in_flight |= dict.fromkeys((log for log, _ in taken), False)
+        self._begun_ms[taken[0][0]] = self._clock.monotonic_ms()
+
     def _begin(
         self,
         taken: Flushed[Job],
         run: Callable[[], OSError | None],
         on_done: Callable[[Flushed[Job], OSError | None, int], None],
     ) -> None:
-        self._busy_count += 1
-        self._in_flight |= dict.fromkeys((log for log, _ in taken), False)
-        self._begun_ms[taken[0][0]] = self._clock.monotonic_ms()
         future = asyncio.get_running_loop().run_in_executor(self._threads, self._timed, run)
         future.add_done_callback(lambda done: on_done(taken, *done.result()))
 
@@ -157,6 +190,11 @@ class FlushManager(Generic[Job]):
         started_ms = self._clock.monotonic_ms()
         error = run()
         return error, self._clock.monotonic_ms() - started_ms
+
+    def _on_ring_done(self, log: Flushable[Job], job: Job) -> None:
+        """The loop's time is in this too: the kernel does not say how long it took."""
+        self.ring_count += 1
+        self._on_one_done([(log, job)], None, self._clock.monotonic_ms() - self._begun_ms[log])
 
     def _on_one_done(self, taken: Flushed[Job], _: OSError | None, elapsed_ms: int) -> None:
         if self._crowd is not None:
@@ -184,7 +222,8 @@ class FlushManager(Generic[Job]):
             self._report(log, job)
             if self._in_flight.pop(log) and not self._has_failed:
                 self._waiting[log] = None
-        self._begin_what_fits()
+        if self._waiting:
+            self._begin_soon()
         if not self._in_flight and not self._waiting:
             self._idle.set()
 

@@ -204,6 +204,9 @@ class RecordingFiles:
             if inner not in self._known:
                 yield from self._directories(inner)
 
+    def sync_ring(self, worker_count: int) -> None:
+        """No descriptors, no kernel."""
+
     def owns_file_system(self) -> bool:
         return self._files.owns_file_system()
 

@@ -223,6 +223,9 @@ class SimDisk:
             inode.sync()
         self.names.sync_all()
 
+    def sync_ring(self, worker_count: int) -> None:
+        """No descriptors, no kernel."""
+
     def owns_file_system(self) -> bool:
         return True
 

@@ -17,6 +17,7 @@ SEAMS = {
     "net/page_cache.py": {"os"},
     "log/disk_files.py": {"os", "threading"},
     "log/syncfs.py": {"os", "ctypes"},
+    "log/sync_ring.py": {"os", "ctypes"},
     "server/store.py": {"os", "fcntl"},
     "server/surroundings.py": {"time"},
     "server/loop_watch.py": {"threading", "time"},  # only by surroundings

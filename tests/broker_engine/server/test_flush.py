@@ -21,6 +21,12 @@ class SlowJob:
 
     run_count: int = 0
 
+    def descriptors(self) -> list[int]:
+        return []
+
+    def note_error(self, error: OSError) -> None:
+        raise AssertionError("threads run these")
+
     def run(self) -> None:
         self.run_count += 1
         assert self.may_finish.wait(10)
@@ -56,9 +62,11 @@ def make_manager() -> tuple[FlushManager[SlowJob], list[Exception]]:
 async def test_requests_during_a_flush_share_the_next_one() -> None:
     manager, failures = make_manager()
     log = FakeLog()
-    for log.end_offset in range(1, 101):
+    log.end_offset = 1
+    manager.request(log)
+    await until(lambda: len(log.jobs) == 1)
+    for log.end_offset in range(2, 101):
         manager.request(log)
-    assert len(log.jobs) == 1
     log.jobs[0].may_finish.set()
     await until(lambda: len(log.jobs) == 2)
     log.jobs[1].may_finish.set()
@@ -69,11 +77,22 @@ async def test_requests_during_a_flush_share_the_next_one() -> None:
     manager.close()
 
 
+async def test_requests_of_one_turn_of_the_loop_share_one_flush() -> None:
+    manager, _ = make_manager()
+    log = FakeLog(is_quick=True)
+    for log.end_offset in range(1, 101):
+        manager.request(log)
+    await manager.drain()
+    assert log.flushed_to == [100]
+    manager.close()
+
+
 async def test_logs_do_not_wait_for_each_other() -> None:
     manager, _ = make_manager()
     slow, quick = FakeLog(), FakeLog(end_offset=7)
     manager.request(slow)
     manager.request(quick)
+    await until(lambda: bool(quick.jobs))
     quick.jobs[0].may_finish.set()
     await until(lambda: bool(quick.flushed_to))
     assert slow.flushed_to == []
@@ -88,10 +107,12 @@ async def test_since_when_the_oldest_flush_runs_is_known() -> None:
     assert manager.oldest_begun_ms() is None
     before_ms = SystemClock().monotonic_ms()
     manager.request(first)
+    await until(lambda: bool(first.jobs))
     begun_ms = manager.oldest_begun_ms()
     assert begun_ms is not None
     assert begun_ms >= before_ms
     manager.request(second)
+    await until(lambda: bool(second.jobs))
     second.jobs[0].may_finish.set()
     await until(lambda: bool(second.flushed_to))
     assert manager.oldest_begun_ms() == begun_ms
@@ -105,6 +126,7 @@ async def test_after_an_error_nothing_is_synced_again() -> None:
     manager, failures = make_manager()
     log = FakeLog(is_broken=True)
     manager.request(log)
+    await until(lambda: bool(log.jobs))
     manager.request(log)
     log.jobs[0].may_finish.set()
     await manager.drain()
@@ -135,12 +157,14 @@ def crowd_manager(disk: WholeDisk) -> FlushManager[SlowJob]:
     return FlushManager(SystemClock(), lambda _: None, crowd=CrowdFlush(rule, disk.run))
 
 
-def wait_behind_slow_ones(manager: FlushManager[SlowJob], count: int) -> tuple[list[FakeLog], list[FakeLog]]:
+async def wait_behind_slow_ones(manager: FlushManager[SlowJob], count: int) -> tuple[list[FakeLog], list[FakeLog]]:
     """As many flushes as there are threads, and a crowd that waits for one of them to end."""
     slow = [FakeLog() for _ in range(THREAD_COUNT)]
     crowd = [FakeLog(end_offset=9, is_quick=True) for _ in range(count)]
-    for log in [*slow, *crowd]:
-        manager.request(log)
+    for logs in (slow, crowd):
+        for log in logs:
+            manager.request(log)
+        await until(lambda: all(log.jobs for log in slow))
     return slow, crowd
 
 
@@ -153,7 +177,7 @@ def let_go(logs: Sequence[FakeLog]) -> None:
 async def test_a_crowd_is_flushed_at_once_and_late_comers_ride_the_next() -> None:
     disk = WholeDisk()
     manager = crowd_manager(disk)
-    slow, crowd = wait_behind_slow_ones(manager, LOGS_MIN)
+    slow, crowd = await wait_behind_slow_ones(manager, LOGS_MIN)
     assert all(not log.jobs for log in crowd), "what is dirty is asked when its turn comes, so that more of it rides"
     let_go(slow)
     await until(lambda: disk.crowds == [LOGS_MIN])
@@ -173,7 +197,7 @@ async def test_a_crowd_is_flushed_at_once_and_late_comers_ride_the_next() -> Non
 async def test_few_that_wait_are_flushed_one_by_one() -> None:
     disk = WholeDisk()
     manager = crowd_manager(disk)
-    slow, few = wait_behind_slow_ones(manager, LOGS_MIN - 1)
+    slow, few = await wait_behind_slow_ones(manager, LOGS_MIN - 1)
     let_go(slow)
     await manager.drain()
     assert all(log.flushed_to == [9] for log in few)
@@ -184,13 +208,13 @@ async def test_few_that_wait_are_flushed_one_by_one() -> None:
 async def test_a_failed_sync_of_all_runs_each_log_once_and_is_the_last_of_its_kind() -> None:
     disk = WholeDisk(error=OSError(errno.EIO, "somebody's page was lost"))
     manager = crowd_manager(disk)
-    slow, crowd = wait_behind_slow_ones(manager, LOGS_MIN)
+    slow, crowd = await wait_behind_slow_ones(manager, LOGS_MIN)
     let_go(slow)
     disk.may_finish.set()
     await manager.drain()
     assert [job.run_count for log in crowd for job in log.jobs] == [1] * LOGS_MIN
     assert all(log.flushed_to == [9] for log in crowd), "the lost page was another's: they go on"
-    slow, again = wait_behind_slow_ones(manager, LOGS_MIN)
+    slow, again = await wait_behind_slow_ones(manager, LOGS_MIN)
     let_go(slow)
     await manager.drain()
     assert all(log.flushed_to == [9] for log in again)
