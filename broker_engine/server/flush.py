@@ -149,6 +149,11 @@ class FlushManager(Generic[Job]):
                 self._begin_one()
         if self._ring is not None:
             self._ring.begin()
+        self._note_idle()  # of those that waited none may have had anything to flush
+
+    def _note_idle(self) -> None:
+        if not self._in_flight and not self._waiting:
+            self._idle.set()
 
     def _begin_one(self) -> None:
         for log, job in self._take(1):
@@ -224,8 +229,7 @@ class FlushManager(Generic[Job]):
                 self._waiting[log] = None
         if self._waiting:
             self._begin_soon()
-        if not self._in_flight and not self._waiting:
-            self._idle.set()
+        self._note_idle()
 
     def _report(self, log: Flushable[Job], job: Job) -> None:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import threading
 from collections.abc import Sequence
@@ -39,10 +40,13 @@ class FakeLog:
     end_offset: int = 0
     is_broken: bool = False
     is_quick: bool = False
+    is_clean: bool = False
     flushed_to: list[int] = field(default_factory=list)
     jobs: list[SlowJob] = field(default_factory=list)
 
     def flush_job(self) -> SlowJob | None:
+        if self.is_clean:
+            return None
         self.jobs.append(SlowJob(self.end_offset, threading.Event()))
         if self.is_quick:
             self.jobs[-1].may_finish.set()
@@ -84,6 +88,15 @@ async def test_requests_of_one_turn_of_the_loop_share_one_flush() -> None:
         manager.request(log)
     await manager.drain()
     assert log.flushed_to == [100]
+    manager.close()
+
+
+async def test_who_waits_for_the_last_flush_does_not_wait_for_a_log_that_has_nothing_to_flush() -> None:
+    manager, _ = make_manager()
+    manager.request(FakeLog(is_clean=True))
+    async with asyncio.timeout(10):
+        await manager.drain()
+    assert manager.flush_count == 0
     manager.close()
 
 
