@@ -108,7 +108,7 @@ def _run_side(measurements: Measurements, options: Options, scenario: Scenario, 
             start["idle RSS MB"] = broker.rss_bytes / 1e6
             _warm_up(stage)
         if scenario.is_cluster:
-            cluster.warm_up(stage)
+            cluster.warm_up(stage, rows)
         for row in rows:
             _run_row(measurements, stage, row)
         if scenario.key == "load":
