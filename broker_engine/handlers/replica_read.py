@@ -1,7 +1,8 @@
 """ReplicaRead (key 10008, private), version 0: batches as they are stored here, for a replica whose own copy is rotten.
 
 Any replica answers, also one that is out of sync and does not know what is committed: who asks takes only batches that
-verify, of the epochs that it has there itself, below its own high watermark. Those are the same on all, byte for byte.
+verify, of the epochs that it has there itself or before a batch that both have, below its own high watermark. Those are
+the same on all, byte for byte.
 """
 
 from __future__ import annotations

@@ -67,6 +67,14 @@ class EpochCache:
         self._entries.append(EpochStart(epoch, start_offset))
         return True
 
+    def note_earlier(self, epoch: int, start_offset: int) -> bool:
+        """A batch that was missing when the epochs were noted is of this one. True if that is news."""
+        if self.epoch_of(start_offset) == epoch:
+            return False
+        others = [entry for entry in self._entries if entry.epoch != epoch]
+        self._entries = sorted([*others, EpochStart(epoch, start_offset)])
+        return True
+
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """(largest epoch not above the given one, its end offset); (-1, -1) for an epoch that we never heard of."""
         if epoch < 0 or epoch > self.latest_epoch:

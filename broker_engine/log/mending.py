@@ -4,7 +4,7 @@ mending = log.mending_of(base_offset, patches)     # on the loop; None: not now
 mending.clean()                                    # T: sound batches, and patches where the holes were
 deleted = log.swap_in(mending)                     # None: discard it
 mending.finish()                                   # T
-log.settle(mending); log.on_mended(mending)
+log.settle(mending); log.on_mended(mending.patched())
 """
 
 from __future__ import annotations

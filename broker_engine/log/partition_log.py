@@ -11,7 +11,7 @@ The recovery point and the log's start come in by `open`'s arguments: their chec
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Self
 from uuid import UUID
@@ -383,9 +383,14 @@ class PartitionLog(CompactableLog):
         before = self._segments[: self._segments.index(segment)]
         return Mending(self._files, self.directory, self.config, segment, patches, before=before)
 
-    def on_mended(self) -> LogState:
-        """After `settle`: the quarantine forgets it, and compaction may try again."""
+    def on_mended(self, patched: Iterable[BatchHeader]) -> LogState:
+        """After `settle`: the quarantine forgets it, and compaction may try again. Epochs may have been made anew while
+        these batches could not be read.
+        """
+        news = [self._epochs.note_earlier(each.partition_leader_epoch, each.base_offset) for each in patched]
         with storage_errors():
+            if any(news):
+                self._write_epochs()
             self._write_holes()
         self.uncleanable = "" if not self.holes else self.uncleanable
         return self.state

@@ -153,6 +153,16 @@ class ReadableLog:
     def _segments_from(self, offset: int) -> list[Segment]:
         return self._segments[max(0, bisect_right(self._bases, offset) - 1) :]
 
+    def header_at(self, offset: int) -> BatchHeader | None:
+        """Of the batch that begins there; None where none does, or it cannot be read."""
+        self._check_online()
+        with storage_errors():
+            for segment in self._segments_from(offset):
+                found = None if segment.hole_at(offset) else segment.locate(offset)
+                if found is not None or segment.end_offset > offset:
+                    return found.header if found is not None and found.header.base_offset == offset else None
+        return None
+
     def iter_headers(self) -> Iterator[BatchHeader]:
         """Every batch header in order. Blocks: in a thread."""
         return (header for header, _ in self.iter_batches(0))

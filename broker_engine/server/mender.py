@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 from broker_engine.client.errors import ConnectionFailed
@@ -19,6 +19,7 @@ from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log.damage import Hole
 from broker_engine.log.mending import Mending
 from broker_engine.metadata.image import MetadataImage
+from broker_engine.records.header import BatchHeader, parse_header
 from broker_engine.records.replicated import check_replicated
 from broker_engine.server.local_partition import LocalPartition
 from broker_engine.server.partitions import Partitions
@@ -195,7 +196,7 @@ class Mender:
                 local.log.settle(mending)
             # Without an await since it settled: a cut could take away what producers are said to have sent.
             local.core.on_mended(mending.patched(), local.monotonic_ms(), is_whole=not local.log.holes)
-            local.log.on_mended()
+            local.log.on_mended(mending.patched())
         finally:
             mending.release()
         for segment in deleted:
@@ -224,37 +225,60 @@ class Mender:
 
     async def _fetch(self, node_id: int, local: LocalPartition, hole: Hole) -> bytes:
         pieces: list[bytes] = []
+        headers: list[BatchHeader] = []
         offset = hole.start_offset
         while offset < hole.end_offset:
-            request = ReplicaReadRequest(
-                topic_id=local.topic_id,
-                partition_index=local.index,
-                start_offset=offset,
-                end_offset=hole.end_offset,
-                max_bytes=_CHUNK_BYTES,
-            )
-            answer = await self._peers.ask(node_id, request, ReplicaReadResponse, lane=LANE, timeout_ms=_TIMEOUT_MS)
-            if answer.error_code != ErrorCode.NONE:
-                raise BrokerError(ErrorCode(answer.error_code))
-            data, offset = self._checked(local, answer.records, offset, hole)
+            records = await self._read(node_id, local, offset, hole.end_offset)
+            data, found = self._checked(local, records, offset, hole)
             pieces.append(data)
+            headers += found
+            offset = found[-1].next_offset if found else hole.end_offset
+        if any(local.log.epoch_of(header.base_offset) != header.partition_leader_epoch for header in headers):
+            await self._check_history(node_id, local, hole, headers)
         return b"".join(pieces)
 
-    def _checked(self, local: LocalPartition, records: bytes, offset: int, hole: Hole) -> tuple[bytes, int]:
-        """Batches that verify, of the epochs that this log has there, and where they end."""
+    async def _read(self, node_id: int, local: LocalPartition, start_offset: int, end_offset: int) -> bytes:
+        request = ReplicaReadRequest(
+            topic_id=local.topic_id,
+            partition_index=local.index,
+            start_offset=start_offset,
+            end_offset=end_offset,
+            max_bytes=_CHUNK_BYTES,
+        )
+        answer = await self._peers.ask(node_id, request, ReplicaReadResponse, lane=LANE, timeout_ms=_TIMEOUT_MS)
+        if answer.error_code != ErrorCode.NONE:
+            raise BrokerError(ErrorCode(answer.error_code))
+        return answer.records
+
+    def _checked(
+        self, local: LocalPartition, records: bytes, offset: int, hole: Hole
+    ) -> tuple[bytes, Sequence[BatchHeader]]:
+        """Batches that verify, and are inside the hole; none where compaction may have left none."""
         found = check_replicated(memoryview(records), next_offset=offset, epoch_min=0, epoch_max=local.leader_epoch)
         if not found.headers:
             if not local.log.config.is_compacting:
                 raise BrokerError(ErrorCode.OFFSET_OUT_OF_RANGE, "the other replica has nothing there")
-            return b"", hole.end_offset
-        for header in found.headers:
-            if local.log.epoch_of(header.base_offset) != header.partition_leader_epoch:
-                raise BrokerError(ErrorCode.FENCED_LEADER_EPOCH, "the other replica has another history")
+            return b"", ()
         size_bytes = sum(header.size_bytes for header in found.headers)
-        end_offset = found.headers[-1].next_offset
-        if end_offset > hole.end_offset:
+        if found.headers[-1].next_offset > hole.end_offset:
             raise BrokerError(ErrorCode.CORRUPT_MESSAGE, "the other replica's batches end elsewhere")
-        return records[found.start : found.start + size_bytes], end_offset
+        return records[found.start : found.start + size_bytes], found.headers
+
+    async def _check_history(
+        self, node_id: int, local: LocalPartition, hole: Hole, headers: Sequence[BatchHeader]
+    ) -> None:
+        """Theirs are not the epochs that this log has there: they are from another history, or our epochs were made
+        anew at a start, from batches of which these could not be read. Who has the same batch in the same epoch behind
+        the hole had the same leader then, and has the same before it.
+        """
+        behind = local.log.header_at(hole.end_offset)
+        if behind is not None:
+            theirs = parse_header(await self._read(node_id, local, behind.base_offset, behind.next_offset))
+            epochs = [header.partition_leader_epoch for header in (*headers, behind)]
+            epochs.insert(0, local.log.epoch_of(hole.start_offset - 1))
+            if theirs == behind and epochs == sorted(epochs):
+                return
+        raise BrokerError(ErrorCode.FENCED_LEADER_EPOCH, "the other replica has another history")
 
 
 def _base_of(local: LocalPartition, hole: Hole) -> int:

@@ -61,7 +61,7 @@ class Rotting(TransactionalLog):
         assert self.log.swap_in(mending) is not None
         mending.finish()
         self.log.settle(mending)
-        self.log.on_mended()
+        self.log.on_mended(mending.patched())
         mending.release()
         assert not self.log.holes
 

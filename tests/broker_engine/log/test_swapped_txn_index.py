@@ -88,6 +88,6 @@ def test_a_reader_during_a_mending_takes_nothing_from_later_ones(account: Accoun
     assert account.aborted() == account.expected
     mending.finish()
     account.log.settle(mending)
-    account.log.on_mended()
+    account.log.on_mended(mending.patched())
     mending.release()
     assert account.aborted() == account.expected

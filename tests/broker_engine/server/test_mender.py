@@ -12,7 +12,9 @@ import pytest_asyncio
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers import replica_read
 from broker_engine.handlers.api import Call
+from broker_engine.log.checkpoints import EPOCHS_FILE, NO_EPOCH
 from broker_engine.log.results import LogState
+from broker_engine.records.header import parse_header
 from broker_engine.server.mender import Mender
 from broker_engine.server.scrubber import Scrubber
 from broker_engine.server.supervisor import Supervisor
@@ -20,6 +22,8 @@ from broker_engine.wire.messages.internal_replica_read import ReplicaReadRequest
 from tests.broker_engine.server.replicas import Cluster, Node, led_by
 
 LEADER, FOLLOWER = 1, 2
+LEADER_EPOCH_LAST_BYTE = 15
+"""Of a batch; no CRC covers it."""
 
 
 class Wires:
@@ -148,6 +152,59 @@ async def test_a_producer_whose_last_batch_was_rotten_at_the_start_is_known_when
     await mender.mend_all()
     assert await leader.append(b"once", **identity) is ErrorCode.NONE
     assert leader.local.log.log_end_offset == end_offset, "it is there already"
+
+
+async def lose_epochs(cluster: Cluster, node_id: int, *, base_offset: int, position: int) -> Node:
+    """A batch rots, and a crash takes the epochs' checkpoint: they are made anew from the batches that can be read."""
+    mender_of(cluster, node_id)
+    node: Any = cluster.nodes[node_id]
+    rot(node, base_offset, position)
+    await node.scrubber.verify_all()
+    assert node.local.log.state is LogState.DAMAGED
+    (path,) = (path for path in node.files._files if path.endswith(EPOCHS_FILE))
+    node.files.unlink(path)
+    return await cluster.restart(node_id)
+
+
+async def mend(cluster: Cluster, node: Node) -> LogState:
+    end_offset = node.local.log.log_end_offset
+    await cluster.until(lambda: node.local.high_watermark == end_offset)
+    mender = mender_of(cluster, node.node_id)
+    mender.look_for_damage()
+    await mender.mend_all()
+    return node.local.log.state
+
+
+async def test_a_log_that_lost_the_epoch_of_its_beginning_learns_it_with_what_is_mended(cluster: Cluster) -> None:
+    before, epochs = cluster.nodes[FOLLOWER].stored(), cluster.nodes[FOLLOWER].local.log.epochs.entries
+    node = await lose_epochs(cluster, FOLLOWER, base_offset=0, position=30)
+    assert node.local.log.epoch_of(0) == NO_EPOCH
+    assert await mend(cluster, node) is LogState.ONLINE
+    assert (node.stored(), node.local.log.epochs.entries) == (before, epochs)
+
+
+async def test_an_epoch_that_began_in_what_is_mended_begins_there_again(cluster: Cluster) -> None:
+    await cluster.elect(LEADER, (LEADER, FOLLOWER))
+    for node in cluster.nodes.values():
+        node.local.log.roll()
+    for value in (b"first of its epoch", b"second"):
+        await cluster.nodes[LEADER].append(value)
+    for node in cluster.nodes.values():
+        node.local.log.roll()
+    await cluster.nodes[LEADER].append(b"third")
+    before, epochs = cluster.nodes[FOLLOWER].stored(), cluster.nodes[FOLLOWER].local.log.epochs.entries
+    assert epochs[-1].start_offset == 9
+    node = await lose_epochs(cluster, FOLLOWER, base_offset=9, position=30)
+    assert node.local.log.epochs.entries[-1].start_offset == 10
+    assert await mend(cluster, node) is LogState.ONLINE
+    assert (node.stored(), node.local.log.epochs.entries) == (before, epochs)
+
+
+async def test_who_has_another_history_behind_the_hole_does_not_mend_it(cluster: Cluster) -> None:
+    node = await lose_epochs(cluster, FOLLOWER, base_offset=0, position=30)
+    first_bytes = parse_header(bytes(cluster.nodes[LEADER].files._files[path_of(node, 0)].data)).size_bytes
+    rot(cluster.nodes[LEADER], 0, first_bytes + LEADER_EPOCH_LAST_BYTE)
+    assert await mend(cluster, node) is LogState.DAMAGED
 
 
 async def test_where_all_copies_are_rotten_nothing_is_spread(cluster: Cluster) -> None:
