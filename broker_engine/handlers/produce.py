@@ -192,16 +192,18 @@ def _transactional_batches(
 async def _verify_and_append(request: ProduceRequest, call: Call, verification: _Verification) -> ProduceAnswer:
     """What is appended then waits for its acknowledgement as ever: the next request may begin."""
 
+    asked = list(verification.guards)
+
     def take_guards() -> None:
-        if (anew := _begin_verification(request, call)) is not None:
-            verification.guards.update(anew.guards)
+        anew = _guards_now(request, call)
+        verification.guards.update({place: guard for place, guard in anew.items() if place in asked})
 
     codes = await ask_coordinator(
         call.broker,
         physical(from_wire(request.transactional_id or "", call.tenant)),
         verification.header.producer_id,
         verification.header.producer_epoch,
-        list(verification.guards),
+        asked,
         is_adding=call.version >= _FIRST_VERSION_THAT_ADDS,
         take_guards=take_guards,
     )
@@ -213,7 +215,17 @@ async def _verify_and_append(request: ProduceRequest, call: Call, verification: 
         )
         if refusal is not None:
             verification.refusals[place] = refusal
+    for place in _guards_now(request, call).keys() - asked:
+        # The coordinator does not know of it, and would not end what is begun there: it has to come again.
+        verification.refusals[place] = BrokerError(
+            ErrorCode.NOT_LEADER_OR_FOLLOWER, "the partition came to be led here while others were asked about"
+        )
     return _append(request, call, verification)
+
+
+def _guards_now(request: ProduceRequest, call: Call) -> dict[TopicPartition, Guard]:
+    verification = _begin_verification(request, call)
+    return {} if verification is None else verification.guards
 
 
 # --- appending
