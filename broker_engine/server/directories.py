@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 from broker_engine.clock import Randomness
 from broker_engine.log.files import Files
+from broker_engine.log.segment import LOG_SUFFIX
+from broker_engine.log.swap import SWAP_SUFFIX
 from broker_engine.metadata.image import MetadataImage
 from broker_engine.names import (
     CLUSTER_METADATA,
@@ -35,14 +37,19 @@ def remove_leftovers(files: Files) -> None:
 
 
 def find_vanished(files: Files) -> list[str]:
-    """Blocks. Directories that had records on disk when the recovery points were written last, and are not there.
+    """Blocks. Directories that had records on disk when the recovery points were written last, and have no log now.
 
     After a clean stop that is a loss: whoever removes a topic writes the recovery points anew without it.
     """
     present = set(_directories(files))
     points = read_checkpoint(files, RECOVERY_POINTS)
     paths = (directory(name, partition) for (name, partition), offset in points.items() if offset > 0)
-    return [path for path in paths if path not in present]
+    return [path for path in paths if path not in present or not _has_segment(files, path)]
+
+
+def _has_segment(files: Files, path: str) -> bool:
+    """A cleaned one that is about to take its place counts: opening the log finishes that."""
+    return any(name.endswith((LOG_SUFFIX, LOG_SUFFIX + SWAP_SUFFIX)) for name in files.list_dir(path))
 
 
 def tidy(files: Files, image: MetadataImage, randomness: Randomness) -> None:

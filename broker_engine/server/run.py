@@ -95,9 +95,9 @@ def _take_clean_marker(data_dir: DataDir) -> int | None:
     previous_epoch = data_dir.take_clean_marker()
     vanished = find_vanished(data_dir.files) if previous_epoch is not None else []
     for path in vanished[:_NAMED_MAX]:
-        log.error("%s is gone since the last stop: its records come back from other replicas, if there are any", path)
+        log.error("the log in %s is gone since the last stop: other replicas give it back, if there are any", path)
     if vanished:
-        log.error("%d partitions lost their directories: this start counts as one after a crash", len(vanished))
+        log.error("%d partitions lost their logs: this start counts as one after a crash", len(vanished))
     return None if vanished else previous_epoch
 
 

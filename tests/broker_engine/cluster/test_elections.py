@@ -6,6 +6,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from broker_engine.wire.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -89,14 +91,22 @@ def test_when_all_crashed_somebody_who_was_in_sync_leads_without_being_asked(tmp
         assert read(cluster, leader_id(cluster)) == [b"kept"]
 
 
-def test_who_lost_a_partitions_directory_after_a_clean_stop_does_not_lead_with_an_empty_log(tmp_path: Path) -> None:
+def remove_files(path: Path) -> None:
+    for file in path.iterdir():
+        file.unlink()
+
+
+@pytest.mark.parametrize("lose", [shutil.rmtree, remove_files], ids=["directory", "its files"])
+def test_who_lost_a_partitions_log_after_a_clean_stop_does_not_lead_with_an_empty_one(
+    tmp_path: Path, lose: Callable[[Path], None]
+) -> None:
     with ClusterProcess(tmp_path) as cluster:
         cluster.wait_for_brokers(1, 2, 3)
         make_topic(cluster, [3, 1, 2])
         write(cluster, 3, b"kept")
         for node_id in (1, 2, 3):  # the last one to go stays in sync, alone
             cluster[node_id].stop()
-        shutil.rmtree(cluster[3].data_dir / f"{TOPIC}-0")
+        lose(cluster[3].data_dir / f"{TOPIC}-0")
         cluster.start()
         wait_until(cluster, lambda row: row.leader_id > 0 and len(row.isr_nodes) == 3)
         assert read(cluster, leader_id(cluster)) == [b"kept"]

@@ -60,9 +60,16 @@ def test_kafkas_own_checkpoint_reads_as_root() -> None:
     assert parse_checkpoint(b"0\n1\n__consumer_offsets 49 12\n") == {(Name("", "__consumer_offsets"), 49): 12}
 
 
-def test_directories_that_had_records_and_are_gone_are_named(tmp_path: Path) -> None:
+def test_directories_that_had_records_and_have_no_log_are_named(tmp_path: Path) -> None:
     files = DataDir(tmp_path).files
-    offsets = {(Name("", "kept"), 0): 5, (Name("", "never-written"), 0): 0, (Name("demo", "lost"), 3): 7}
+    kept, never_written, emptied = Name("", "kept"), Name("", "never-written"), Name("", "emptied")
+    offsets = {(kept, 0): 5, (kept, 1): 6, (never_written, 0): 0, (emptied, 0): 4, (Name("demo", "lost"), 3): 7}
     write_checkpoint(files, RECOVERY_POINTS, offsets.items())
-    (tmp_path / "kept-0").mkdir()
-    assert find_vanished(files) == ["tenants/demo/lost-3"]
+    for name in (
+        "kept-0/00000000000000000000.log",
+        "kept-1/00000000000000000000.log.swap",
+        "emptied-0/partition.metadata",
+    ):
+        files.make_dirs(str(Path(name).parent))
+        (tmp_path / name).touch()
+    assert find_vanished(files) == ["emptied-0", "tenants/demo/lost-3"]
