@@ -72,7 +72,7 @@ def flush_ring(files: Files, setting: str) -> FlushRing | None:
     """By `log.flush.io.uring`, and by whether the kernel lets us."""
     ring = files.sync_ring(THREAD_COUNT) if setting == "auto" else None
     logger.info("logs are flushed by %s", "threads" if ring is None else "the kernel (io_uring)")
-    return None if ring is None else FlushRing(ring)
+    return None if ring is None else FlushRing(ring, jobs_max=THREAD_COUNT)
 
 
 Flushed = list[tuple[Flushable[Job], Job]]

@@ -14,8 +14,6 @@ _FILES_PER_JOB_MAX = 8
 """A log that could not be flushed for long has more segments than that: a thread takes its time with them."""
 _RETRY_S = 0.01
 
-assert ENTRIES >= 4 * _FILES_PER_JOB_MAX, "the flush manager has four jobs under way at the most"
-
 
 class RingJob(Protocol):
     def descriptors(self) -> list[int]: ...
@@ -31,7 +29,9 @@ class _UnderWay:
 
 
 class FlushRing:
-    def __init__(self, ring: SyncRing) -> None:
+    def __init__(self, ring: SyncRing, *, jobs_max: int) -> None:
+        """`jobs_max`: who gives us jobs has no more of them under way."""
+        assert jobs_max * _FILES_PER_JOB_MAX <= ENTRIES, "all that is under way has to fit in the kernel's queues"
         self._ring = ring
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tokens = count()

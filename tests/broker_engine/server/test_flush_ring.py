@@ -79,7 +79,7 @@ class Kernel:
 
 
 def ring_of(kernel: Kernel) -> FlushRing:
-    return FlushRing(cast(SyncRing, kernel))
+    return FlushRing(cast(SyncRing, kernel), jobs_max=4)
 
 
 async def test_a_job_is_done_when_all_of_its_files_are() -> None:
