@@ -6,7 +6,7 @@ it: the answer is 3 and the client asks again, as with Kafka 4. Left out: author
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.handlers.api import Api, Call, Scope
@@ -26,9 +26,32 @@ from broker_engine.wire.messages.metadata import (
 
 _FIRST_VERSION_BY_ID = 12
 _FIRST_VERSION_WITH_NULL = 1
+ELECTION_WAIT_MS = 300
+"""Another controller, if the dead leader was the controller too, takes half of that."""
 
 
-def handle(request: MetadataRequest, call: Call) -> MetadataResponse:
+def handle(request: MetadataRequest, call: Call) -> MetadataResponse | Awaitable[MetadataResponse]:
+    return _after_election(request, call) if _doubt_ms(call) else _response(request, call)
+
+
+async def _after_election(request: MetadataRequest, call: Call) -> MetadataResponse:
+    """Some milliseconds after a leader's death there is another one. librdkafka, told meanwhile that there is none,
+    asks again at once only if a request of its own was under way, else up to a second later.
+    """
+    clock = call.broker.clock
+    until_ms = clock.monotonic_ms() + ELECTION_WAIT_MS
+    while (wait_ms := min(_doubt_ms(call), until_ms - clock.monotonic_ms())) > 0:
+        await call.broker.metadata.wait_for_news(wait_ms / 1000)
+    return _response(request, call)
+
+
+def _doubt_ms(call: Call) -> int:
+    """How long a broker that the metadata still calls alive will count as gone here; 0: there is none."""
+    peers, brokers = call.broker.peers, call.broker.image.brokers.values()
+    return max((peers.gone_for_ms(broker.id) for broker in brokers if broker.is_active), default=0)
+
+
+def _response(request: MetadataRequest, call: Call) -> MetadataResponse:
     broker = call.broker
     return MetadataResponse(
         brokers=[

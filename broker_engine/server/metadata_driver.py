@@ -157,6 +157,9 @@ class MetadataDriver:
         while self.applied_offset < next_offset:
             await self._applied.wait()
 
+    async def wait_for_news(self, timeout_s: float) -> None:
+        await self._applied.wait(timeout_s)
+
     async def commit(self, command: Command[R]) -> tuple[R, ...]:
         """Decide, write, wait for the quorum, show; then what the command answers. BrokerError where it refuses, and
         NOT_CONTROLLER where this node does not lead, or no longer does before that is committed.

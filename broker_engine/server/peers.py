@@ -244,7 +244,11 @@ class Peers:
 
     def is_gone(self, node_id: int) -> bool:
         """As far as this node can tell before the metadata does: its process has just ended."""
-        return self.clock.monotonic_ms() < self._gone_until_ms.get(node_id, 0)
+        return self.gone_for_ms(node_id) > 0
+
+    def gone_for_ms(self, node_id: int) -> int:
+        """For how long it will still be so, unless there is a sign of life."""
+        return max(0, self._gone_until_ms.get(node_id, 0) - self.clock.monotonic_ms())
 
     def tell_lost(self, node_id: int, *, is_refused: bool) -> None:
         if is_refused:

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker_engine.wire.messages.metadata import MetadataResponsePartition
+from broker_engine.handlers.metadata import ELECTION_WAIT_MS
+from broker_engine.ids import NO_LEADER
+from broker_engine.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponsePartition
 from tests.broker_engine.cluster.cluster_process import ClusterProcess, wait_for
 from tests.broker_engine.handlers.calls import batch_of, create, fetch, produce, values_of
 from tests.broker_engine.raw_client import RawClient
@@ -65,6 +67,38 @@ def test_a_killed_node_is_replaced_soon(cluster: ClusterProcess, who: str) -> No
     wait_for("a full ISR", lambda: len(partition(cluster, topic).isr_nodes) == 3)
     with RawClient(cluster[new_leader(cluster, topic) or 0].address()) as client:
         assert set(values_of(fetch(client, topic))) == {b"before", b"after"}  # a retry may have come twice
+
+
+def leader_as_told_by(client: RawClient, topic: str) -> int:
+    (shown,) = client.call(MetadataRequest(topics=[MetadataRequestTopic(name=topic)]), version=12).topics
+    return int(shown.partitions[0].leader_id)
+
+
+def test_who_asks_after_a_kill_hears_of_the_next_leader_instead_of_none(cluster: ClusterProcess) -> None:
+    """Told of none, a client may ask again only a second later."""
+    topic = make_topic(cluster)
+    dead_id = partition(cluster, topic).leader_id
+    survivor = next(node for node in cluster if node.node_id != dead_id)
+    with RawClient(survivor.address()) as client:
+        assert leader_as_told_by(client, topic) == dead_id
+        cluster[dead_id].kill()
+        told_id = dead_id
+        while told_id == dead_id:  # until the survivor has seen its connection break
+            asked = time.monotonic()
+            told_id = leader_as_told_by(client, topic)
+        waited_ms = (time.monotonic() - asked) * 1_000
+    assert told_id != NO_LEADER or waited_ms >= ELECTION_WAIT_MS
+
+
+def test_who_asks_while_nobody_can_be_elected_is_answered(cluster: ClusterProcess) -> None:
+    topic = make_topic(cluster)
+    leader_id = partition(cluster, topic).leader_id
+    survivor = next(node for node in cluster if node.node_id != leader_id)
+    with RawClient(survivor.address()) as client:
+        for node in cluster:
+            if node is not survivor:
+                node.kill()
+        wait_for("no leader", lambda: leader_as_told_by(client, topic) == NO_LEADER)
 
 
 def test_leaders_move_before_a_broker_stops(cluster: ClusterProcess) -> None:
