@@ -140,6 +140,7 @@ class TransactionalProducer:
             self._is_committing = False
             await self._stop_adding()
             self._must_renew = await self._producer.discard(self._state.error) or has_failed
+            self._state.check(Phase.ENDING, what="abort()")  # what was under way may have come back as fenced
         identity = self._require_identity()
         if self._state.is_known and not self._is_ended:
             identity = await self._end(is_commit=False)

@@ -177,6 +177,24 @@ async def test_a_transaction_that_takes_too_long_is_aborted_and_its_producer_fen
     assert await values_of(client, topic) == []
 
 
+async def test_who_hears_of_being_fenced_while_it_aborts_says_so(client: Client, make_topic: MakeTopic) -> None:
+    """In version 2 the coordinator takes the abort for the time-out's own, and answers that all is well."""
+    topic = await make_topic()
+    async with TransactionalProducer(client, next(_ids), transaction_timeout_ms=200, linger_ms=0) as producer:
+        producer.begin()
+        await producer.send(topic, b"forgotten")
+        await until_stable(client, topic, 1)
+        connection = await client.links.any_connection([])
+        late = producer.send_nowait(topic, b"late")
+        while connection.in_flight_count == 0:  # noqa: ASYNC110 - the next turn of the loop, or the one behind it
+            await asyncio.sleep(0)
+        with pytest.raises(ProducerFenced):
+            await producer.abort()
+        assert producer.phase is Phase.FAILED
+        assert late.exception() is not None
+    assert await values_of(client, topic) == []
+
+
 async def test_in_version_2_every_transaction_has_an_epoch_of_its_own(client: Client, make_topic: MakeTopic) -> None:
     topic = await make_topic()
     epochs = []
