@@ -87,8 +87,15 @@ class Place:
         host = f"{self._network}.{number // 250}.{1 + number % 250}"
         life = self.life = Life(self._clients, f"{self.name}.{number}", host)
         self._lives.append(life)
-        life.task = self._clients.loop.spawn(life.process, self._work(life), life.name)
+        life.task = self._clients.loop.spawn(life.process, self._live(life), life.name)
         return life
+
+    async def _live(self, life: Life) -> None:
+        try:
+            await self._work(life)
+        except Exception:
+            life.kill(is_silent=False)  # or what it has begun would go on, such as a member's heartbeats
+            raise
 
     async def _watch(self, life: Life) -> None:
         ends_s = self._clients.loop.now_s + self._random.expovariate(1 / self._life_s)
