@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from benchmarks.bars import Bar, at_least, at_most, value_at_most
 from benchmarks.brokers import Cluster
@@ -22,6 +23,22 @@ KILL_COUNT = 5
 """Of each sort and round; `make chaos-long` has twenty, on our side."""
 
 
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What an acknowledgement means in a row, on each side."""
+
+    key: str
+    title: str
+    durability: str
+    rate_bar: float
+
+
+PAGE_CACHE = Promise("page-cache", "page cache", "page-cache", 3.0)
+DEFAULTS = Promise("fsync", "our fsync beside Kafka's default", "default", 1.5)
+"""Kafka leaves the disk to the operating system."""
+FSYNC = Promise("fsync-both", "fsync on both sides", "fsync", 1.5)
+
+
 def warm_up(stage: Stage, rows: Sequence[Row]) -> None:
     """For the JVMs; ours have nothing to warm, and get the same.
 
@@ -37,14 +54,12 @@ def warm_up(stage: Stage, rows: Sequence[Row]) -> None:
             java_client.produce(bootstrap, pid, topic, record_bytes=1_000, total_bytes=2 * total_bytes, acks="all")
 
 
-def produce_row(client: str, record_bytes: int, *, is_fsync: bool) -> Row:
-    """`is_fsync`: our default, beside Kafka's, which leaves the disk to the operating system."""
-
+def produce_row(client: str, record_bytes: int, promise: Promise) -> Row:
     def measure(stage: Stage) -> Metrics:
         share = 0.6 if client == "java" else 1.0  # it is slow, but on less its own compiler would be timed
         total_bytes = stage.sized(int(FULL_BYTES[record_bytes] * share), minimum=100 * record_bytes)
         named = {"record_bytes": record_bytes, "total_bytes": total_bytes, "acks": "all"}
-        with stage.topic(PARTITION_COUNT, "default" if is_fsync else "page-cache") as topic:
+        with stage.topic(PARTITION_COUNT, promise.durability) as topic:
             if client == "java":
                 timed = java_client.produce(stage.broker.bootstrap, stage.broker.pid, topic, **named)  # type: ignore[arg-type]
             else:
@@ -52,14 +67,12 @@ def produce_row(client: str, record_bytes: int, *, is_fsync: bool) -> Row:
         return timed.throughput()
 
     size = SIZE_NAMES[record_bytes]
-    promise = "our fsync beside Kafka's default" if is_fsync else "page cache"
-    bars = {"MB/s": at_least(1.5 if is_fsync else 3.0), "CPU s/GB": at_most(0.3)}
     return Row(
-        key=f"cluster-produce-{client}-{size}-{'fsync' if is_fsync else 'page-cache'}",
-        title=f"three brokers: produce {size}, {client}, 16 partitions, acks=all, {promise}",
+        key=f"cluster-produce-{client}-{size}-{promise.key}",
+        title=f"three brokers: produce {size}, {client}, 16 partitions, acks=all, {promise.title}",
         measure=measure,
-        bars=bars,
-        is_quick=record_bytes == 1_000 and client == "librdkafka",
+        bars={"MB/s": at_least(promise.rate_bar), "CPU s/GB": at_most(0.3)},
+        is_quick=record_bytes == 1_000 and client == "librdkafka" and promise is not FSYNC,
         is_client_bound=client == "java",
     )
 
@@ -105,11 +118,12 @@ def failover_row(*, is_controller: bool, bar: Bar) -> Row:
 
 ROWS = (
     *(
-        produce_row(client, size, is_fsync=is_fsync)
+        produce_row(client, size, promise)
         for client in ("librdkafka", "java")
-        for is_fsync in (False, True)
+        for promise in (PAGE_CACHE, DEFAULTS)
         for size in FULL_BYTES
     ),
+    *(produce_row(client, 1_000, FSYNC) for client in ("librdkafka", "java")),
     latency_row("page-cache"),
     latency_row("default"),
     failover_row(is_controller=False, bar=value_at_most(1_500.0)),
