@@ -136,6 +136,8 @@ class SimCluster:
 
     async def _do_rolling(self, fault: Fault, _: SimNode) -> None:
         for node in self.nodes.values():
+            if self.is_healed:
+                return
             life = node.life
             node.stop()
             while node.is_running and node.life == life:  # noqa: ASYNC110 - virtual time
