@@ -20,6 +20,7 @@ from broker_engine.clock import Clock
 from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log.checkpoints import EPOCHS_FILE, METADATA_FILE, EpochCache
 from broker_engine.log.compactable_log import CompactableLog
+from broker_engine.log.compaction import Swapping
 from broker_engine.log.config import LogConfig
 from broker_engine.log.damage import QUARANTINE_FILE, format_holes
 from broker_engine.log.file_seam import Files
@@ -383,9 +384,23 @@ class PartitionLog(CompactableLog):
         before = self._segments[: self._segments.index(segment)]
         return Mending(self._files, self.directory, self.config, segment, patches, before=before)
 
+    def swap_in(self, cleaning: Swapping) -> list[DeletedSegment] | None:
+        """Of a mended segment the quarantine is told before the swap is finished: a start that finishes it knows that
+        there is nothing wrong with that segment any more, a later one would believe the list.
+        """
+        deleted = super().swap_in(cleaning)
+        if deleted is not None and cleaning.is_of_damaged_log:
+            try:
+                with unless_full():  # then `on_mended` tries once more
+                    self._write_holes()
+            except OSError as error:
+                self._go_offline()
+                raise storage_error(error) from error
+        return deleted
+
     def on_mended(self, patched: Iterable[BatchHeader]) -> LogState:
-        """After `settle`: the quarantine forgets it, and compaction may try again. Epochs may have been made anew while
-        these batches could not be read.
+        """After `settle`: compaction may try again. Epochs may have been made anew while these batches could not be
+        read.
         """
         news = [self._epochs.note_earlier(each.partition_leader_epoch, each.base_offset) for each in patched]
         with storage_errors():

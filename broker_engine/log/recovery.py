@@ -18,8 +18,9 @@ from operator import attrgetter
 from broker_engine.log import txn_index
 from broker_engine.log.checkpoints import EPOCHS_FILE, EpochCache, EpochStart
 from broker_engine.log.config import LogConfig
-from broker_engine.log.damage import QUARANTINE_FILE, Hole, Holes, parse_holes
+from broker_engine.log.damage import QUARANTINE_FILE, Hole, Holes, format_holes, parse_holes
 from broker_engine.log.file_seam import Files
+from broker_engine.log.flush import unless_full
 from broker_engine.log.layout import parents_of
 from broker_engine.log.scan import scan_batches
 from broker_engine.log.segment import (
@@ -34,7 +35,7 @@ from broker_engine.log.segment import (
     segment_path,
 )
 from broker_engine.log.segment_recovery import SegmentPlan, open_segment, recover_segment, stored_indexes
-from broker_engine.log.swap import complete_swaps
+from broker_engine.log.swap import complete_swaps, swapped_bases
 from broker_engine.records.header import BatchHeader
 
 log = logging.getLogger(__name__)
@@ -61,11 +62,11 @@ def load_log(
     files: Files, directory: str, names: Sequence[str], config: LogConfig, *, recovery_point: int | None
 ) -> LoadedLog:
     """Every segment of a directory with these names in it, the last one ready for appends. Empty if there is none."""
+    known_holes = _forget_mended(files, directory, names) if QUARANTINE_FILE in names else {}
     bases = find_bases(files, directory, names)
     if not bases:
         return LoadedLog([], EpochCache())
     stored_epochs = EpochCache.parse(files.read_small(f"{directory}/{EPOCHS_FILE}")) if EPOCHS_FILE in names else None
-    known_holes = parse_holes(files.read_small(f"{directory}/{QUARANTINE_FILE}")) if QUARANTINE_FILE in names else {}
     loader = _Loader(files, directory, config, stored_epochs, recovery_point, known_holes=known_holes)
     loader.load(bases)
     epochs, segments = loader.epochs, loader.segments
@@ -235,6 +236,19 @@ class _Loader:
             self._files.unlink(path)
         else:
             self._files.rename(path, path + CUT_OFF_SUFFIX)
+
+
+def _forget_mended(files: Files, directory: str, names: Sequence[str]) -> Holes:
+    """The holes that are noted, but for those of segments whose mended copies are about to take their places. Durable
+    before they do: a later start could not tell that such a hole is none any more.
+    """
+    path, mended = f"{directory}/{QUARANTINE_FILE}", swapped_bases(names)
+    noted = parse_holes(files.read_small(path))
+    left = {base: holes for base, holes in noted.items() if base not in mended}
+    if left != noted:
+        with unless_full():
+            files.write_atomic(path, format_holes(left), is_durable=True)
+    return left
 
 
 def find_bases(files: Files, directory: str, names: Sequence[str]) -> list[int]:

@@ -46,18 +46,24 @@ def discard(files: Files, directory: str, base_offset: int) -> None:
                 files.unlink(path)
 
 
+def swapped_bases(names: Sequence[str]) -> list[int]:
+    """Of whole segments among these names that wait to take the place of others."""
+    return [int(name.partition(".")[0]) for name in names if name.endswith(LOG_SUFFIX + SWAP_SUFFIX)]
+
+
 def complete_swaps(files: Files, directory: str, names: Sequence[str]) -> Sequence[str]:
     """At start: finish what a crash, of ours or of Kafka, interrupted. Indexes are left to be rebuilt.
 
     The names in the directory before, and after: thousands of partitions are not listed without need.
     """
-    swaps = [name for name in names if name.endswith(LOG_SUFFIX + SWAP_SUFFIX)]
-    for name in swaps:
-        _complete(files, directory, int(name.partition(".")[0]))
-    left = [name for name in names if name.endswith((SWAP_SUFFIX, CLEANED_SUFFIX)) and name not in swaps]
+    bases = swapped_bases(names)
+    for base_offset in bases:
+        _complete(files, directory, base_offset)
+    stages = (SWAP_SUFFIX, CLEANED_SUFFIX)
+    left = [name for name in names if name.endswith(stages) and not name.endswith(LOG_SUFFIX + SWAP_SUFFIX)]
     for name in left:
         files.unlink(f"{directory}/{name}")
-    return files.list_dir(directory) if swaps or left else names
+    return files.list_dir(directory) if bases or left else names
 
 
 def _complete(files: Files, directory: str, base_offset: int) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from broker_engine.log.index import OFFSET_ENTRY, TIME_ENTRY, StoredIndex
+from broker_engine.log.partition_log import PartitionLog
 from broker_engine.log.scan import scan_batches
 from broker_engine.log.segment import Segment
-from broker_engine.server.local_partition import LocalPartition
 
 
-def index_problems(local: LocalPartition) -> Iterator[str]:
-    for segment in local.log._segments:
+def index_problems(log: PartitionLog) -> Iterator[str]:
+    for segment in log._segments:
         if isinstance(segment.offset_index, StoredIndex) and isinstance(segment.time_index, StoredIndex):
             yield from (f"segment {segment.base_offset}: {problem}" for problem in _problems(segment))
 

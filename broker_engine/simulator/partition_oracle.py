@@ -199,7 +199,7 @@ class PartitionOracle:
         for node_id, local in replicas.items():
             contents[node_id] = stored_bytes(local, start, end)
             self._check_epochs(f"{name} on node {node_id}", local)
-            for problem in index_problems(local):
+            for problem in index_problems(local.log):
                 self._violate("5 indexes say what the log says", f"{name} on node {node_id}: {problem}")
         if len(set(contents.values())) > 1:
             sizes = {node_id: len(data) for node_id, data in contents.items()}
