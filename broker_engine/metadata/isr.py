@@ -2,7 +2,8 @@
 
 The proposal names the leader epoch and the partition epoch that it rests on: a leader of the past and one that has
 not seen the latest change are refused. Nobody comes into an ISR who is fenced, shutting down or in another life than
-the leader saw. Answers as Kafka 4.3.1's.
+the leader saw. Answers as Kafka 4.3.1's, but for one: a leader that leaves itself out asks for another one to lead
+(Kafka: INVALID_REQUEST).
 """
 
 from __future__ import annotations
@@ -108,10 +109,10 @@ def _check_members(image: MetadataImage, partition: PartitionImage, proposal: Is
     members = [member for member, _epoch in proposal.isr]
     if len(set(members)) != len(members) or not set(members) <= set(partition.replicas):
         raise invalid_request("An ISR has replicas of the partition, each once.")
-    if partition.leader not in members:
-        raise invalid_request("The leader is always in its ISR.")
+    if not members:
+        raise invalid_request("Somebody is always in sync.")
     is_recovering = proposal.leader_recovery_state == RECOVERING
-    if is_recovering and (len(members) > 1 or partition.leader_recovery_state == RECOVERED):
+    if is_recovering and (members != [partition.leader] or partition.leader_recovery_state == RECOVERED):
         raise invalid_request("A leader that recovers is alone in its ISR.")
     for member, epoch in proposal.isr:
         broker = image.brokers.get(member)

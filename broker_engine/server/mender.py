@@ -4,7 +4,9 @@ The scrubber, a recovery, or a follower that was sent bytes whose CRC does not a
 KAFKA_STORAGE_ERROR for it from then on. Committed batches are the same on all replicas, so another one's are put in the
 place of the hole, as a compaction puts a cleaned segment in place of its sources. Nothing is cut off, neither here nor
 elsewhere, so the replica stays in sync; and a leader is mended by its followers as they are by it.
-Left out: holes above the high watermark, which wait until that has passed them, and those of the only copy.
+Holes above the high watermark wait until that has passed them. Where it does not, because a leader's records rotted
+before others had them, those were promised to nobody: another one in sync leads, and they are cut off here.
+Left out: holes of the only copy.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ log = logging.getLogger(__name__)
 LANE = "mending"
 _AGAIN_S = 5.0
 """Until those are tried again that could not be mended."""
+_HELD_UP_MS = 4_000
+"""So long followers have to come past a hole, if they have what was there."""
 _TIMEOUT_MS = 10_000
 _CHUNK_BYTES = 1 << 20
 _HOLE_BYTES_MAX = 64 << 20
@@ -64,6 +68,7 @@ class Mender:
         self._image = image
         self._damaged: dict[LocalPartition, None] = {}
         self._doubts: dict[tuple[LocalPartition, int], None] = {}
+        self._held_up_since_ms: dict[LocalPartition, int] = {}
         self._tasks = tasks
         self._wake = asyncio.Event()
         self._loop = asyncio.get_running_loop()
@@ -154,6 +159,7 @@ class Mender:
                 continue
             if is_whole:
                 self._damaged.pop(local, None)
+                self._held_up_since_ms.pop(local, None)
 
     async def _mend(self, local: LocalPartition) -> bool:
         """True once there is no hole left."""
@@ -164,7 +170,20 @@ class Mender:
             by_segment.setdefault(_base_of(local, hole), []).append(hole)
         for base_offset, holes in by_segment.items():
             await self._mend_segment(local, base_offset, holes)
+        self._hand_over_if_held_up(local)
         return not local.log.holes
+
+    def _hand_over_if_held_up(self, local: LocalPartition) -> None:
+        """Where nobody else has what is rotten here, no follower gets past it, and nothing is committed any more."""
+        core, now_ms = local.leading, local.monotonic_ms()
+        if core is None or not any(hole.end_offset > core.high_watermark for hole in local.log.holes):
+            self._held_up_since_ms.pop(local, None)
+        elif now_ms - self._held_up_since_ms.setdefault(local, now_ms) >= _HELD_UP_MS and (effects := core.resign()):
+            log.error(
+                "%s-%d: records above %d rotted before others had them: another one in sync is to lead",
+                local.name, local.index, core.high_watermark,
+            )  # fmt: skip
+            local.perform(effects)
 
     async def _mend_segment(self, local: LocalPartition, base_offset: int, holes: list[Hole]) -> None:
         """As a whole, or not now: what nobody has of one segment does not keep the others from being mended."""

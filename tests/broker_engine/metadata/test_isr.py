@@ -73,7 +73,7 @@ def test_who_leaves_is_eligible_only_below_min_insync() -> None:
         ({"leader_epoch": -1}, ErrorCode.FENCED_LEADER_EPOCH),
         ({"partition_epoch": -1}, ErrorCode.INVALID_UPDATE_VERSION),
         ({"isr": []}, ErrorCode.INVALID_REQUEST),
-        ({"isr": [(2, -1), (3, -1)]}, ErrorCode.INVALID_REQUEST),
+        ({"isr": [(2, -1)], "leader_recovery_state": 1}, ErrorCode.INVALID_REQUEST),
         ({"isr": [(1, -1), (1, -1)]}, ErrorCode.INVALID_REQUEST),
         ({"isr": [(1, -1), (4, -1)]}, ErrorCode.INVALID_REQUEST),
         ({"isr": [(1, -1), (2, 99)]}, ErrorCode.INELIGIBLE_REPLICA),
@@ -84,6 +84,19 @@ def test_a_proposal_that_does_not_fit_is_refused(changed: dict[str, Any], code: 
     image, (result,) = propose(RF3, proposal(RF3, 1, 2, **changed))
     assert (result.error_code, result.state) == (code, None)
     assert partition_of(image) == partition_of(RF3)
+
+
+def test_a_leader_that_leaves_itself_out_is_replaced_by_one_who_is_in_sync() -> None:
+    image, (result,) = propose(RF3, proposal(RF3, 2, 3))
+    assert result.error_code is ErrorCode.NEW_LEADER_ELECTED
+    partition = partition_of(image)
+    assert (partition.leader, partition.leader_epoch, partition.isr) == (2, 1, (2, 3))
+
+
+def test_a_leader_is_not_replaced_by_one_who_is_fenced() -> None:
+    image = after(RF3, fence_broker(RF3, 2, RF3.brokers[2].epoch, config=CONFIG).records)
+    image, (result,) = propose(image, proposal(image, 2))
+    assert (result.error_code, partition_of(image).leader) == (ErrorCode.INELIGIBLE_REPLICA, 1)
 
 
 def test_only_the_leader_proposes() -> None:

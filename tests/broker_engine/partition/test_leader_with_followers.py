@@ -227,6 +227,23 @@ def test_a_follower_that_does_not_keep_up_leaves_after_the_lag_time() -> None:
     assert leader.core.on_isr_answer(proposal, ErrorCode.NONE, (1, 2), 8) == [AdvanceHighWatermark(6)]
 
 
+def test_a_leader_that_resigns_proposes_who_else_is_in_sync() -> None:
+    leader = Leader()
+    leader.fetch(2, 5, at_ms=100)
+    leader.fetch(3, 5, at_ms=100)
+    assert leader.core.resign() == [ProposeIsr(IsrProposal(3, 7, (2, 3), (9, 9)))]
+    assert set(leader.core.maximal_isr) == {1, 2, 3}, "until that is decided it waits for everybody"
+    assert leader.core.resign() == [], "one proposal at a time"
+    proposal = leader.core.proposal
+    assert proposal is not None
+    assert leader.core.on_isr_answer(proposal, ErrorCode.NEW_LEADER_ELECTED) == []
+    assert leader.core.proposal is proposal, "metadata will tell"
+
+
+def test_a_leader_that_is_alone_in_sync_does_not_resign() -> None:
+    assert Leader(isr=(1,)).core.resign() == []
+
+
 def test_the_time_in_which_a_leader_stood_still_is_no_lag() -> None:
     leader = Leader()
     leader.fetch(2, 5, at_ms=100)

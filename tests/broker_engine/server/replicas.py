@@ -227,7 +227,7 @@ class Cluster:
             code = ErrorCode.INVALID_UPDATE_VERSION
         else:
             self.alterations.append(isr)
-            await self.set(dataclasses.replace(state, isr=isr, partition_epoch=state.partition_epoch + 1))
+            await self._change_isr(state, isr)
         result = AlterPartitionPartitionResult(
             partition_index=0,
             error_code=code,
@@ -238,6 +238,13 @@ class Cluster:
         )
         topics = [AlterPartitionTopicResult(topic_id=topic.topic_id, partitions=[result])]
         return cast(R, AlterPartitionResponse(topics=topics))
+
+    async def _change_isr(self, state: PartitionImage, isr: tuple[int, ...]) -> None:
+        """A leader that leaves itself out is replaced."""
+        if state.leader not in isr:
+            await self.elect(isr[0], isr)
+        else:
+            await self.set(dataclasses.replace(state, isr=isr, partition_epoch=state.partition_epoch + 1))
 
     async def until(self, is_so: Callable[[], bool], wait_s: float = 10) -> None:
         async with asyncio.timeout(wait_s):

@@ -116,6 +116,30 @@ async def test_a_leader_that_is_alone_in_sync_is_mended_by_a_replica_that_is_not
     assert (node.local.log.state, node.stored() == before) == (LogState.ONLINE, True)
 
 
+async def test_a_leader_whose_records_rot_before_others_have_them_has_another_one_lead(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else no follower gets past them, and nothing is committed any more."""
+    monkeypatch.setattr("broker_engine.server.mender._HELD_UP_MS", 20)
+    mender, leader, follower = mender_of(cluster, LEADER), cast(Any, cluster.nodes[LEADER]), cluster.nodes[FOLLOWER]
+    cluster.cut_links.append((LEADER, FOLLOWER))
+    for value in (b"rots", b"behind it"):
+        leader.local.log.roll()
+        await leader.append(value, acks=1)
+    rot(leader, 9, position=65)
+    await leader.scrubber.verify_all()
+    assert leader.local.log.state is LogState.DAMAGED
+    cluster.cut_links.clear()
+    async with asyncio.timeout(10):
+        while cluster.state.leader == LEADER:
+            await mender.mend_all()
+            await asyncio.sleep(0.01)
+    await cluster.until(lambda: set(cluster.state.isr) == {LEADER, FOLLOWER})
+    assert await follower.append(b"instead") is ErrorCode.NONE
+    assert (leader.local.log.state, leader.local.log.log_end_offset) == (LogState.ONLINE, 10)
+    assert leader.stored() == follower.stored()
+
+
 async def test_what_was_mended_is_whole_after_a_restart_without_power(cluster: Cluster) -> None:
     before, mender = cluster.nodes[FOLLOWER].stored(), mender_of(cluster, FOLLOWER)
     node: Any = cluster.nodes[FOLLOWER]
