@@ -109,8 +109,8 @@ def _check_members(image: MetadataImage, partition: PartitionImage, proposal: Is
     members = [member for member, _epoch in proposal.isr]
     if len(set(members)) != len(members) or not set(members) <= set(partition.replicas):
         raise invalid_request("An ISR has replicas of the partition, each once.")
-    if not members:
-        raise invalid_request("Somebody is always in sync.")
+    if partition.leader not in members and not (members and set(members) <= set(partition.isr)):
+        raise invalid_request("A leader that asks for another one leaves it to those who are in sync already.")
     is_recovering = proposal.leader_recovery_state == RECOVERING
     if is_recovering and (members != [partition.leader] or partition.leader_recovery_state == RECOVERED):
         raise invalid_request("A leader that recovers is alone in its ISR.")

@@ -181,7 +181,7 @@ class ControllerMachine(RuleBasedStateMachine):
         decision = alter_partition(
             self.image, broker_id=leader, broker_epoch=self._epoch(leader), changes=[proposal], config=CONFIG
         )
-        self._run(decision)
+        self._run(decision, proposed=isr)
         if decision.records:
             assert before is not None
             assert (before.leader, before.leader_epoch, before.partition_epoch) == (
@@ -256,7 +256,7 @@ class ControllerMachine(RuleBasedStateMachine):
         decision = alter_partition(
             before, broker_id=partition.leader, broker_epoch=epoch, changes=[proposal], config=CONFIG
         )
-        self._run(decision)
+        self._run(decision, proposed=isr)
         now = self.image.topics[topic.id].partitions[index]
         if set(partition.replicas) == set(isr):
             assert not now.is_reassigning
@@ -291,19 +291,30 @@ class ControllerMachine(RuleBasedStateMachine):
         assert restored.topics == self.image.topics
         assert restored.brokers == self.image.brokers
 
-    def _run(self, decision: Decision[Any], *, may_be_unclean: bool = False, is_recovery: bool = False) -> None:
+    def _run(
+        self,
+        decision: Decision[Any],
+        *,
+        may_be_unclean: bool = False,
+        is_recovery: bool = False,
+        proposed: Sequence[int] = (),
+    ) -> None:
+        """`proposed`: who is in sync, as the leader says."""
         before = self.image
         self.image = after(before, decision.records)
         for topic, index, now in partitions_where(self.image, lambda _: True):
             old = before.topics[topic.id].partitions.get(index) if topic.id in before.topics else None
             if old is not None and old is not now:
-                self._check_step(topic, old, now, may_be_unclean=may_be_unclean, is_recovery=is_recovery)
+                # A move that ends with a proposal may be led by whom that takes in: the leader said that it is in sync.
+                newcomers = proposed if old.is_reassigning and not now.is_reassigning else ()
+                self._check_step(topic, old, now, newcomers, may_be_unclean=may_be_unclean, is_recovery=is_recovery)
 
     def _check_step(
         self,
         topic: TopicImage,
         old: PartitionImage,
         now: PartitionImage,
+        newcomers: Sequence[int],
         *,
         may_be_unclean: bool,
         is_recovery: bool,
@@ -316,8 +327,6 @@ class ControllerMachine(RuleBasedStateMachine):
         if now.leader != old.leader or not set(old.replicas) <= set(now.replicas):
             assert now.leader_epoch == old.leader_epoch + 1
         is_counted = now.unclean_elections > old.unclean_elections
-        # A move that ends with the proposal of its last newcomer may be led by it: the leader said that it is in sync.
-        newcomers = old.adding if not now.is_reassigning else ()
         is_complete = now.leader == NOBODY or now.leader in (*old.isr, *old.elr, *newcomers)
         is_complete |= is_recovery and not (old.isr or old.elr) and now.leader in old.last_known_elr
         is_allowed = rules_of(self.image, topic, CONFIG).is_unclean_allowed or may_be_unclean
