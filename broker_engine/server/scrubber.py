@@ -53,7 +53,8 @@ class Scrubber:
     async def verify(self, local: LocalPartition, base_offset: int) -> None:
         job, holes_before = None, list[Hole]()
         try:
-            job = None if local.is_retired or local.busy is not None else local.log.verify_job(base_offset)
+            await local.settled()  # a cut ends soon, the next round begins a day later
+            job = None if local.is_retired else local.log.verify_job(base_offset)
             if job is None:
                 return
             holes_before = list(job.segment.holes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,19 @@ async def test_rot_that_cannot_be_noted_on_disk_is_told_all_the_same(tmp_path: P
     for _ in range(2):
         await scrubber.verify_all()
     assert told == ["rotten"]
+
+
+async def test_a_log_that_is_being_cut_is_looked_at_when_the_cut_is_over(tmp_path: Path) -> None:
+    """The next round is a day away. Found by simulation, seed 22001613."""
+    rotten = sealed(tmp_path, "rotten")
+    rot(tmp_path)
+    local = rotten.local()
+    scrubber = Scrubber(Held(BrokerConfig.load({}), rotten.harness.clock, [local]), bytes_per_s_max=1 << 30)
+    cutting = local.busy = asyncio.get_running_loop().create_future()
+    verifying = asyncio.ensure_future(scrubber.verify_all())
+    await asyncio.sleep(0)
+    assert rotten.harness.log.state is LogState.ONLINE
+    local.busy = None
+    cutting.set_result(None)
+    await verifying
+    assert rotten.harness.log.state is LogState.DAMAGED
