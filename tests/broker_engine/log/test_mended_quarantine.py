@@ -58,3 +58,4 @@ def test_what_was_mended_before_a_crash_is_no_damage_after_it(
         assert log.state is LogState.ONLINE
         assert [record.offset for record in harness.records()] == list(range(BATCH_COUNT))
         assert list(index_problems(log)) == []
+        log.close()
