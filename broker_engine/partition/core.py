@@ -329,6 +329,10 @@ class PartitionCore(ReplicaCore):
         return self._counted_end(follower) >= max(self.high_watermark, self.epoch_start_offset)
 
     def _propose(self, isr: tuple[int, ...]) -> ProposeIsr:
+        assert self._node_id in isr, "the leader is in sync with itself"
+        return self._ask_for(isr)
+
+    def _ask_for(self, isr: tuple[int, ...]) -> ProposeIsr:
         assert self.proposal is None, "one proposal at a time"
         epochs = tuple(self._broker_epoch_of(member) for member in isr)
         self.proposal = IsrProposal(self.leader_epoch, self.partition_epoch, isr, epochs)
@@ -337,7 +341,7 @@ class PartitionCore(ReplicaCore):
     def resign(self) -> list[Effect]:
         """Another one who is in sync should lead. Nothing where nobody is, or while another proposal is under way."""
         others = tuple(member for member in self.isr if member != self._node_id)
-        return [self._propose(others)] if others and self.proposal is None else []
+        return [self._ask_for(others)] if others and self.proposal is None else []
 
     def _broker_epoch_of(self, member: int) -> int:
         follower = self._followers.get(member)
