@@ -10,6 +10,7 @@ import pytest
 from broker_engine.handlers.metadata import ELECTION_WAIT_MS
 from broker_engine.ids import NO_LEADER
 from broker_engine.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponsePartition
+from tests.broker_engine.broker_process import BrokerProcess
 from tests.broker_engine.cluster.cluster_process import ClusterProcess, wait_for
 from tests.broker_engine.handlers.calls import batch_of, create, fetch, produce, values_of
 from tests.broker_engine.raw_client import RawClient
@@ -75,13 +76,18 @@ def leader_as_told_by(client: RawClient, topic: str) -> int | None:
     return int(shown.partitions[0].leader_id) if shown.partitions else None
 
 
+def follower_that_knows(cluster: ClusterProcess, topic: str, leader_id: int) -> BrokerProcess:
+    follower = next(node for node in cluster if node.node_id != leader_id)
+    with RawClient(follower.address()) as client:
+        wait_for("the topic", lambda: leader_as_told_by(client, topic) == leader_id)
+    return follower
+
+
 def test_who_asks_after_a_kill_hears_of_the_next_leader_instead_of_none(cluster: ClusterProcess) -> None:
     """Told of none, a client may ask again only a second later."""
     topic = make_topic(cluster)
     dead_id = partition(cluster, topic).leader_id
-    survivor = next(node for node in cluster if node.node_id != dead_id)
-    with RawClient(survivor.address()) as client:
-        wait_for("the topic", lambda: leader_as_told_by(client, topic) == dead_id)
+    with RawClient(follower_that_knows(cluster, topic, dead_id).address()) as client:
         cluster[dead_id].kill()
         told_id: int | None = dead_id
         while told_id == dead_id:  # until the survivor has seen its connection break
@@ -93,10 +99,8 @@ def test_who_asks_after_a_kill_hears_of_the_next_leader_instead_of_none(cluster:
 
 def test_who_asks_while_nobody_can_be_elected_is_answered(cluster: ClusterProcess) -> None:
     topic = make_topic(cluster)
-    leader_id = partition(cluster, topic).leader_id
-    survivor = next(node for node in cluster if node.node_id != leader_id)
+    survivor = follower_that_knows(cluster, topic, partition(cluster, topic).leader_id)
     with RawClient(survivor.address()) as client:
-        wait_for("the topic", lambda: leader_as_told_by(client, topic) == leader_id)
         for node in cluster:
             if node is not survivor:
                 node.kill()
