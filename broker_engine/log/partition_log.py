@@ -32,7 +32,7 @@ from broker_engine.log.results import AppendResult, LogRead, LogState, storage_e
 from broker_engine.log.retention import DeletedSegment, expired_count
 from broker_engine.log.segment import Segment
 from broker_engine.log.snapshots import SnapshotFiles, snapshot_offsets
-from broker_engine.log.txn_index import AbortedTransaction
+from broker_engine.log.txn_index import AbortedScan, AbortedTransaction
 from broker_engine.log.verify import VerifyJob
 from broker_engine.records.builder import stamp_append_time
 from broker_engine.records.header import (
@@ -409,6 +409,19 @@ class PartitionLog(CompactableLog):
             self._write_holes()
         self.uncleanable = "" if not self.holes else self.uncleanable
         return self.state
+
+    def find_aborted_again(self) -> None:
+        """In a thread, while nothing is appended or removed: abort markers that came while the beginnings of their
+        transactions could not be read are not in the indexes.
+        """
+        self._check_online()
+        scan = AbortedScan()
+        with storage_errors():
+            for segment in self._segments:
+                stored = segment.txn_index.entries()
+                found = scan.entries_of(segment, stored)
+                if found != stored:
+                    segment.txn_index.replace(found)
 
     # --- removing
 

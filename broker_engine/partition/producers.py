@@ -86,7 +86,13 @@ class ProducerStates:
         self.transactions = OpenTransactions()
         self.verifications = Verifications()
         self.unread_end_offset = 0
-        """Below it are batches that could not be read when this was restored, and nobody knows of whom; 0: none."""
+        """Below it are batches that could not be read when this was restored, and nobody knows of whom; 0: there are
+        none, or they are waited for no more."""
+        self.is_partial = False
+        """It was restored while some of the log could not be read, and has not been since."""
+        self.doubtful_from: int | None = None
+        """What could be read again only later began or ended transactions from here on: only all of the log can tell
+        which are open."""
         self._high_watermark = high_watermark
         self._unsettled: deque[EndedTransaction] = deque()
         """Ended, but their markers are not committed yet: as many as markers wait for their acknowledgement."""
@@ -207,12 +213,12 @@ class ProducerStates:
 
     @property
     def first_unstable_offset(self) -> int | None:
-        """Where the oldest transaction began that is open, or whose marker is not committed."""
+        """Where the oldest transaction began that is open or may be, or whose marker is not committed."""
         first_offset = self.transactions.first_offset
-        if not self._unsettled:
+        if not self._unsettled and self.doubtful_from is None:
             return first_offset
-        oldest = min(ended.first_offset for ended in self._unsettled)
-        return oldest if first_offset is None else min(oldest, first_offset)
+        unsettled = (ended.first_offset for ended in self._unsettled)
+        return min(offset for offset in (*unsettled, first_offset, self.doubtful_from) if offset is not None)
 
     def on_high_watermark(self, high_watermark: int) -> None:
         """Markers below it are committed."""
@@ -249,8 +255,11 @@ class ProducerStates:
     def record_mended(self, header: BatchHeader, now_ms: int) -> None:
         """Take note of a batch that can be read again: it lies before, between or behind those that are known.
 
-        Not of its transaction: nobody can tell whether that has ended since.
+        Of its transaction only that there is one: whether it has ended since, the batches behind it tell.
         """
+        if header.is_transactional:
+            known_from = header.base_offset if self.doubtful_from is None else self.doubtful_from
+            self.doubtful_from = min(known_from, header.base_offset)
         known = self._producers.get(header.producer_id)
         if header.base_sequence == NO_SEQUENCE or (known is not None and known.epoch > header.producer_epoch):
             return

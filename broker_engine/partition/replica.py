@@ -56,6 +56,7 @@ def restored_producers(
         producers.record(header, header.base_offset, now_ms, marker)
     if unread_end_offset > start_offset:
         producers.unread_end_offset = unread_end_offset
+        producers.is_partial = True
     return start_offset
 
 
@@ -101,9 +102,11 @@ class ReplicaCore:
 
     @property
     def cleanable_offset(self) -> int:
-        """Below it every transaction has ended, and its end is on disk: by a marker that a crash can take away again
-        no compaction may tell which value of a key is the last.
+        """Below it every transaction is known to have ended, and its end is on disk: by a marker that a crash can take
+        away again no compaction may tell which value of a key is the last.
         """
+        if self.producers.is_partial:
+            return self.log_start_offset
         stable_offset = self.last_stable_offset
         if self.durable_end_offset == self.log_end_offset:
             return stable_offset
@@ -156,16 +159,17 @@ class ReplicaCore:
 
     def pack_producers(self) -> bytes | None:
         """A snapshot of what producers did below the log's end. None where not all of it is known."""
-        return None if self.producers.unread_end_offset else pack_snapshot(list(self.producers.entries()))
+        return None if self.producers.is_partial else pack_snapshot(list(self.producers.entries()))
 
     def on_mended(self, headers: Iterable[BatchHeader], now_ms: int, *, is_whole: bool) -> None:
         """These batches can be read again; `is_whole`: all of the log can."""
-        if not self.producers.unread_end_offset:
+        if not self.producers.is_partial:
             return  # all was known, whatever rotted since
         for header in headers:
             self.producers.record_mended(header, now_ms)
         if is_whole:
             self.producers.unread_end_offset = 0
+            self.producers.is_partial = self.producers.doubtful_from is not None
 
     def note_refused(self, header: BatchHeader, code: ErrorCode, now_ms: int) -> None:
         """The shell could not take a client's batch, and it is to be sent again: maybe because this replica does not

@@ -1,14 +1,16 @@
 """What only a follower does to its partition: take over the leader's batches and offsets, cut off what is not its.
 
-Taking over happens on the loop at once, as appends do. A cut runs in a thread while the partition is busy; before it
-no checkpoint may say that more is durable than will be left, or a crash in between would look like damage.
+Taking over happens on the loop at once, as appends do. A cut runs in a thread while the partition is busy, and so does
+reading again what could not be read before. Before a cut no checkpoint may say that more is durable than will be left,
+or a crash in between would look like damage.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from broker_engine.errors import ErrorCode
@@ -139,22 +141,16 @@ async def _cut(
 ) -> None:
     if local.following is not core:
         return  # another term has begun: its leader says what to cut
-    assert local.busy is None, "one cut at a time"
-    local.busy = asyncio.get_running_loop().create_future()
-    try:
-        while local.log.is_flushing or local.log.is_swapping:  # noqa: ASYNC110 - each ends by itself, soon
-            await asyncio.sleep(_PAUSE_S)
+    with _busy(local):
+        await _quiet(local)
         local.recovery_point_max = 0 if is_anew else offset
-        await lower_points()
-        producers = ProducerStates(
-            expiration_ms=core.settings.producer_expiration_ms, high_watermark=min(core.high_watermark, offset)
-        )
-        await asyncio.to_thread(_cut_log, local, offset, producers, is_anew=is_anew)
-        core.on_truncated(local.log.log_start_offset, local.log.log_end_offset, producers)
-    finally:
-        local.recovery_point_max = None
-        local.busy.set_result(None)
-        local.busy = None
+        try:
+            await lower_points()
+            producers = _unlearned(core, min(core.high_watermark, offset))
+            await asyncio.to_thread(_cut_log, local, offset, producers, is_anew=is_anew)
+            core.on_truncated(local.log.log_start_offset, local.log.log_end_offset, producers)
+        finally:
+            local.recovery_point_max = None
     local.fail_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
@@ -164,6 +160,44 @@ def _cut_log(local: LocalPartition, offset: int, producers: ProducerStates, *, i
         local.log.begin_anew(offset)
     else:
         local.log.truncate_to(offset)
+    _learn(local, producers)
+
+
+async def read_again(local: LocalPartition, core: FollowerCore) -> None:
+    """All of the log can be read, and could not when it was opened: learn anew what producers did in it, and which of
+    their transactions were aborted. What the leader sends meanwhile is not taken.
+    """
+    with _busy(local):
+        await _quiet(local)
+        producers = _unlearned(core, core.high_watermark)
+        await asyncio.to_thread(_learn, local, producers)
+        core.on_truncated(core.log_start_offset, core.log_end_offset, producers)
+
+
+@contextmanager
+def _busy(local: LocalPartition) -> Iterator[None]:
+    assert local.busy is None, "one at a time"
+    local.busy = asyncio.get_running_loop().create_future()
+    try:
+        yield
+    finally:
+        local.busy.set_result(None)
+        local.busy = None
+
+
+async def _quiet(local: LocalPartition) -> None:
+    while local.log.is_flushing or local.log.is_swapping:  # noqa: ASYNC110 - each ends by itself, soon
+        await asyncio.sleep(_PAUSE_S)
+
+
+def _unlearned(core: FollowerCore, high_watermark: int) -> ProducerStates:
+    return ProducerStates(expiration_ms=core.settings.producer_expiration_ms, high_watermark=high_watermark)
+
+
+def _learn(local: LocalPartition, producers: ProducerStates) -> None:
+    """In a thread."""
+    if local.core.producers.is_partial:
+        local.log.find_aborted_again()
     restored_producers(
         producers,
         local.log.producer_snapshots(),

@@ -111,7 +111,7 @@ class LocalPartition:
         self.recovery_point_max: int | None = None
         """Set before a truncation: no checkpoint may say that more than this is durable."""
         self.busy: asyncio.Future[None] | None = None
-        """While the log is cut, in a thread: nobody else touches it, and its role does not change."""
+        """While the log is cut or read again, in a thread: nobody else touches it, and its role does not change."""
         self.fetch_waiters: dict[FetchWaiter, None] = {}
         self.replica_watches: dict[ReplicaWatch, None] = {}
         self._ack_waiters = OffsetWaiters()

@@ -21,8 +21,10 @@ from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log.damage import Hole
 from broker_engine.log.mending import Mending
 from broker_engine.metadata.image import MetadataImage
+from broker_engine.partition.follower_core import FollowerCore
 from broker_engine.records.header import BatchHeader, parse_header
 from broker_engine.records.replicated import check_replicated
+from broker_engine.server.following import read_again
 from broker_engine.server.local_partition import LocalPartition
 from broker_engine.server.partitions import Partitions
 from broker_engine.server.scrubber import Scrubber
@@ -80,7 +82,7 @@ class Mender:
     @property
     def damaged_count(self) -> int:
         """Logs here of which something is rotten, and not mended yet."""
-        return len(self._damaged)
+        return sum(bool(local.log.holes) for local in self._damaged)
 
     def look_for_damage(self) -> None:
         """Recovery may have found some, or knew of it. It guesses where damage ends, so that is looked at again."""
@@ -162,7 +164,7 @@ class Mender:
                 self._held_up_since_ms.pop(local, None)
 
     async def _mend(self, local: LocalPartition) -> bool:
-        """True once there is no hole left."""
+        """True once there is no hole left, and nothing in the log of which this replica does not know."""
         if local.busy is not None:
             return False
         by_segment: dict[int, list[Hole]] = {}
@@ -171,7 +173,31 @@ class Mender:
         for base_offset, holes in by_segment.items():
             await self._mend_segment(local, base_offset, holes)
         self._hand_over_if_held_up(local)
-        return not local.log.holes
+        return not local.log.holes and await self._knows_all(local)
+
+    async def _knows_all(self, local: LocalPartition) -> bool:
+        """Where transactions began or ended in what was mended, a follower reads its log again. A leader cannot, while
+        others write: one that knows all is to lead. Until then readers of committed records wait in front of it.
+        """
+        if local.is_retired or local.busy is not None:
+            return local.is_retired
+        local.core.on_mended((), local.monotonic_ms(), is_whole=True)
+        if not local.core.producers.is_partial:
+            return True
+        if local.following is not None:
+            await self._read_again(local, local.following)
+        elif local.leading is not None and (effects := local.leading.resign()):
+            text = "%s-%d: which transactions are open in what was mended is not known: another one in sync is to lead"
+            log.warning(text, local.name, local.index)
+            local.perform(effects)
+        return not local.core.producers.is_partial
+
+    async def _read_again(self, local: LocalPartition, core: FollowerCore) -> None:
+        try:
+            await read_again(local, core)
+        finally:
+            if not local.is_retired:
+                self._partitions.on_role(local)  # the fetcher has passed it over meanwhile
 
     def _hand_over_if_held_up(self, local: LocalPartition) -> None:
         """Where nobody else has what is rotten here, no follower gets past it, and nothing is committed any more."""
