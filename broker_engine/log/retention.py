@@ -32,8 +32,9 @@ def _is_too_old(segment: Segment, config: LogConfig, now_ms: int, *, is_active: 
     is_empty = segment.size_bytes == 0
     if not config.is_deleting or config.retention_ms == FOREVER or (is_empty and is_active):
         return False
-    # Compaction may leave nothing of a segment: then it is as old as its file.
-    return now_ms - (segment.created_ms if is_empty else segment.newest_ms) > config.retention_ms
+    # Compaction may leave nothing of a segment, and of what cannot be read nobody knows the time: as old as its file.
+    newest_ms = segment.created_ms if is_empty or segment.holes else segment.newest_ms
+    return now_ms - newest_ms > config.retention_ms
 
 
 @dataclass(slots=True)

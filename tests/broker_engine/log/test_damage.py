@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from itertools import accumulate, combinations
 from pathlib import Path
 
@@ -353,3 +354,17 @@ def test_the_list_of_holes_parses_or_is_ignored(damaged: DamagedLog) -> None:
         assert parse_holes(broken) == {}
     (damaged.root / QUARANTINE_FILE).write_bytes(b"\xff")
     assert damaged.harness.open(recovery_point=BATCH_COUNT).state is LogState.ONLINE
+
+
+def test_what_cannot_be_read_is_not_taken_for_old(damaged: DamagedLog) -> None:
+    """Nobody knows the times in it, and another replica may have it: its file's age is the only one that there is."""
+    harness, first_end = damaged.harness, damaged.bases[1]
+    for offset in range(first_end):
+        damaged.flip(offset)
+    damaged.without_indexes()
+    harness.config = replace(CONFIG, retention_ms=1000)
+    log = harness.open(recovery_point=BATCH_COUNT)
+    assert [(hole.start_offset, hole.end_offset) for hole in log.holes] == [(0, first_end)]
+    assert log.apply_retention(harness.clock.now_ms()) == []
+    written_ms = max(int(path.stat().st_mtime * 1000) for path in damaged.root.glob("*.log"))
+    assert [each.base_offset for each in log.apply_retention(written_ms + 1001)][:2] == [0, first_end]
