@@ -53,6 +53,9 @@ def recover(
     snapshots = list(MetadataSnapshots(files).readable())
     newest = snapshots[0] if snapshots else None
     opened = MetadataLog.open(files, clock)
+    # A process that was killed may have left names in there that are not on the disk yet. From now on this node tells
+    # others of its epoch and its vote: were power to fail then, it would vote a second time.
+    files.sync_dir(DIRECTORY)
     if is_new:
         files.sync_dir("")  # else a vote in there could vanish with the directory
     start = _start_of(opened, snapshots)

@@ -233,3 +233,17 @@ def test_two_snapshots_are_kept(disk: Disk) -> None:
     snapshots = MetadataSnapshots(disk.files)
     snapshots.remove_old()
     assert [position.end_offset for position in snapshots.positions()] == [9, 5]
+
+
+def test_a_vote_that_a_killed_process_left_is_on_the_disk_before_it_is_told(disk: Disk) -> None:
+    """It was killed before it had synced the directory; then power fails."""
+    disk.write_log(3)
+    disk.start().log.close()
+    vote = ElectionState(5, voted_for=VoterKey(2, UUID(int=22)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(disk.files, "sync_dir", lambda path: None)
+        disk.files.write_atomic(QUORUM_STATE, encode_election_state(vote), is_durable=True)
+    for _ in range(2):
+        core = disk.start().core
+        assert (core.epoch, core.voted_for) == (5, vote.voted_for)
+        disk.files.crash()
