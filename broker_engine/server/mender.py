@@ -21,6 +21,7 @@ from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.log.damage import Hole
 from broker_engine.log.mending import Mending
 from broker_engine.metadata.image import MetadataImage
+from broker_engine.partition.core import PartitionCore
 from broker_engine.partition.follower_core import FollowerCore
 from broker_engine.records.header import BatchHeader, parse_header
 from broker_engine.records.replicated import check_replicated
@@ -39,6 +40,8 @@ _AGAIN_S = 5.0
 """Until those are tried again that could not be mended."""
 _HELD_UP_MS = 4_000
 """So long followers have to come past a hole, if they have what was there."""
+_HANDED_OVER_MS_MAX = 5_000
+_PAUSE_S = 0.02
 _TIMEOUT_MS = 10_000
 _CHUNK_BYTES = 1 << 20
 _HOLE_BYTES_MAX = 64 << 20
@@ -184,13 +187,23 @@ class Mender:
         local.core.on_mended((), local.monotonic_ms(), is_whole=True)
         if not local.core.producers.is_partial:
             return True
-        if local.following is not None:
+        if local.leading is not None:
+            await self._have_another_lead(local, local.leading)
+        if local.following is not None and local.busy is None:
             await self._read_again(local, local.following)
-        elif local.leading is not None and (effects := local.leading.resign()):
-            text = "%s-%d: which transactions are open in what was mended is not known: another one in sync is to lead"
-            log.warning(text, local.name, local.index)
-            local.perform(effects)
         return not local.core.producers.is_partial
+
+    async def _have_another_lead(self, local: LocalPartition, core: PartitionCore) -> None:
+        """Returns when one does, or after a while: before the log is read again, the next election could be back."""
+        effects = core.resign()
+        if not effects:
+            return
+        text = "%s-%d: which transactions are open in what was mended is not known: another one in sync is to lead"
+        log.warning(text, local.name, local.index)
+        local.perform(effects)
+        deadline_ms = local.monotonic_ms() + _HANDED_OVER_MS_MAX
+        while local.leading is core and local.monotonic_ms() < deadline_ms:  # noqa: ASYNC110 - soon, and seldom
+            await asyncio.sleep(_PAUSE_S)
 
     async def _read_again(self, local: LocalPartition, core: FollowerCore) -> None:
         try:

@@ -100,19 +100,31 @@ async def test_what_was_aborted_while_it_could_not_be_read_is_aborted(cluster: C
     assert aborted == cluster.nodes[LEADER].local.log.aborted_transactions(0, end_offset)
 
 
-async def test_a_leader_that_does_not_know_has_another_one_lead(cluster: Cluster) -> None:
-    """Readers of committed records wait in front of it meanwhile."""
+async def test_a_leader_that_does_not_know_has_another_one_lead_and_reads_again_at_once(cluster: Cluster) -> None:
+    """Later it might lead again, by an election of the preferred leaders."""
     await send(cluster)
     node = await restart_with_rot(cluster, LEADER, BEGIN)
     end_offset = node.local.log.log_end_offset
     assert node.local.is_leader
     assert await mend(cluster, node) is LogState.ONLINE
-    assert node.local.core.last_stable_offset == BEGIN
-    await cluster.until(lambda: cluster.state.leader == FOLLOWER and not node.local.is_leader)
-    await cast(Any, node).mender.mend_all()
+    assert (cluster.state.leader, node.local.is_leader) == (FOLLOWER, False)
     assert (open_from(node), node.local.core.producers.is_partial) == (BEGIN, False)
     await end(cluster, is_commit=False)
     assert [each.first_offset for each in node.local.log.aborted_transactions(0, end_offset)] == [BEGIN]
+
+
+async def test_readers_of_committed_records_wait_in_front_of_it_while_nobody_else_can_lead(cluster: Cluster) -> None:
+    await send(cluster)
+    node = await restart_with_rot(cluster, LEADER, BEGIN)
+    await cluster.until(lambda: node.local.high_watermark == node.local.log.log_end_offset)
+    cluster.cut_links.append((LEADER, FOLLOWER))
+    await cluster.elect(LEADER, (LEADER,))
+    assert await mend(cluster, node) is LogState.ONLINE
+    assert (node.local.is_leader, node.local.core.last_stable_offset) == (True, BEGIN)
+    cluster.cut_links.clear()
+    await cluster.until(lambda: set(cluster.state.isr) == {LEADER, FOLLOWER})
+    await cast(Any, node).mender.mend_all()
+    assert (node.local.is_leader, open_from(node)) == (False, BEGIN)
 
 
 async def test_no_snapshot_is_written_of_what_is_not_known(cluster: Cluster) -> None:
