@@ -170,6 +170,7 @@ class ReadableLog:
     def iter_batches(self, start_offset: int) -> Iterator[tuple[BatchHeader, TxnMarker | None]]:
         """Every batch from the one that holds `start_offset`: with them the owner brings a snapshot up to date.
 
+        None is told of a marker whose batch does not verify: believed, it would say who may end transactions.
         Blocks: in a thread.
         """
         for segment in self._segments_from(start_offset):
@@ -177,7 +178,7 @@ class ReadableLog:
                 header = batch.header
                 if header.last_offset >= start_offset:
                     is_marker = header.is_control and header.is_transactional
-                    yield header, read_marker(segment.read_batch(batch)) if is_marker else None
+                    yield header, read_marker(segment.read_batch(batch), is_verified=True) if is_marker else None
 
     def aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
         """Those with records in [start_offset, end_offset), in the order in which they were aborted."""

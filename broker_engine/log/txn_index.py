@@ -183,8 +183,8 @@ def rebuild(segments: Sequence[Segment], stale: Collection[Segment]) -> None:
 class AbortedScan:
     """Follows a log's transactions from its first batch on.
 
-    What lies in a hole is not seen: the beginning of a transaction, or its end. So behind one the index that there is
-    knows better, and what it says of markers inside is all that is known of them.
+    What lies in a hole is not seen: the beginning of a transaction, or its end; nor is a marker that does not verify.
+    So behind one the index that there is knows better, and what it says of markers inside is all that is known of them.
     """
 
     def __init__(self) -> None:
@@ -197,10 +197,12 @@ class AbortedScan:
         found: dict[int, AbortedTransaction] = {}
         aborts: set[tuple[int, int]] = set()
         for header, marker in _transactional_batches(segment):
+            is_unreadable = marker is None and header.is_control and header.record_count > 0
+            self._is_damaged |= is_unreadable
             ended = self._transactions.observe(header, header.base_offset, marker)
             if ended is not None and ended.is_aborted:
                 found[header.base_offset] = AbortedTransaction.of(ended)
-            if marker is not None and not marker.is_commit:
+            if is_unreadable or (marker is not None and not marker.is_commit):
                 aborts.add((header.producer_id, header.base_offset))
         for entry in stored if self._is_damaged else ():
             if (entry.producer_id, entry.last_offset) in aborts or segment.hole_at(entry.last_offset):
@@ -212,4 +214,4 @@ def _transactional_batches(segment: Segment) -> Iterator[tuple[BatchHeader, TxnM
     for batch in segment.batches_near(segment.base_offset):
         header = batch.header
         if header.is_transactional:
-            yield header, read_marker(segment.read_batch(batch)) if header.is_control else None
+            yield header, read_marker(segment.read_batch(batch), is_verified=True) if header.is_control else None

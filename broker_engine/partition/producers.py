@@ -91,7 +91,7 @@ class ProducerStates:
         self.is_partial = False
         """It was restored while some of the log could not be read, and has not been since."""
         self.doubtful_from: int | None = None
-        """What could be read again only later began or ended transactions from here on: only all of the log can tell
+        """What could not be read, or only later, began or ended transactions from here on: only all of the log can tell
         which are open."""
         self._high_watermark = high_watermark
         self._unsettled: deque[EndedTransaction] = deque()
@@ -258,8 +258,7 @@ class ProducerStates:
         Of its transaction only that there is one: whether it has ended since, the batches behind it tell.
         """
         if header.is_transactional:
-            known_from = header.base_offset if self.doubtful_from is None else self.doubtful_from
-            self.doubtful_from = min(known_from, header.base_offset)
+            self._doubt_from(header.base_offset)
         known = self._producers.get(header.producer_id)
         if header.base_sequence == NO_SEQUENCE or (known is not None and known.epoch > header.producer_epoch):
             return
@@ -272,6 +271,14 @@ class ProducerStates:
         producer.batches = deque(sorted(batches, key=attrgetter("base_offset")), REMEMBERED_BATCHES)
         if len(self._producers) > self._producers_max:
             self._drop_longest_idle()
+
+    def note_unreadable(self, marker_offset: int) -> None:
+        """There is a marker in the log, and nobody can tell which transaction it ended, and how."""
+        self.is_partial = True
+        self._doubt_from(marker_offset)
+
+    def _doubt_from(self, offset: int) -> None:
+        self.doubtful_from = offset if self.doubtful_from is None else min(self.doubtful_from, offset)
 
     def record_run(self, headers: Sequence[BatchHeader], base_offset: int, now_ms: int) -> None:
         """Take note of batches that `in_order_count` counted, and that are in the log now, one behind the other."""

@@ -53,7 +53,10 @@ def restored_producers(
             start_offset = offset
             break
     for header, marker in batches_from(start_offset):
-        producers.record(header, header.base_offset, now_ms, marker)
+        if marker is None and header.is_control and header.is_transactional and header.record_count:
+            producers.note_unreadable(header.base_offset)
+        else:
+            producers.record(header, header.base_offset, now_ms, marker)
     if unread_end_offset > start_offset:
         producers.unread_end_offset = unread_end_offset
         producers.is_partial = True

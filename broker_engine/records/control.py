@@ -9,7 +9,7 @@ from typing import NamedTuple
 from broker_engine.records.builder import NewRecord, build_batch
 from broker_engine.records.compression import CorruptBatch, TooLarge
 from broker_engine.records.decode import decode_records
-from broker_engine.records.header import BatchHeader
+from broker_engine.records.header import BatchHeader, verify_crc
 
 ABORT, COMMIT = 0, 1
 _KEY = struct.Struct(">hh")
@@ -22,8 +22,12 @@ class TxnMarker(NamedTuple):
     coordinator_epoch: int
 
 
-def read_marker(batch: bytes | memoryview) -> TxnMarker | None:
-    """The marker in a control batch. None where there is none: another control type, cleaned away, or not readable."""
+def read_marker(batch: bytes | memoryview, *, is_verified: bool = False) -> TxnMarker | None:
+    """The marker in a control batch. None where there is none: another control type, cleaned away, or not readable;
+    with `is_verified` also where the batch is not what was written.
+    """
+    if is_verified and not verify_crc(batch):
+        return None
     try:
         records = decode_records(batch, max_bytes=_MARKER_BYTES_MAX)
         _, kind = _KEY.unpack_from(records[0].key or b"")

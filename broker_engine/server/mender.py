@@ -93,6 +93,9 @@ class Mender:
             for hole in local.log.holes:
                 self.note_damaged(local)
                 self.doubt(local, _base_of(local, hole))
+            if local.core.producers.doubtful_from is not None:
+                self.note_damaged(local)
+                self.doubt(local, local.core.producers.doubtful_from)
 
     def note_damaged(self, local: LocalPartition) -> None:
         self._damaged[local] = None

@@ -14,6 +14,9 @@ from broker_engine.records.header import HEADER_SIZE_BYTES
 from tests.broker_engine.log.harness import DIRECTORY
 from tests.broker_engine.log.test_txn_index import TransactionalLog
 
+KIND_FROM_END = 9
+"""Where a marker's batch says whether it commits."""
+
 
 class Rotting(TransactionalLog):
     """0 committed by 1; 2, 3 aborted by 4; 5 committed by 6; 7 aborted by 8. In one segment, or in several."""
@@ -104,3 +107,16 @@ def test_an_index_that_lost_an_abort_to_a_hole_has_it_again_when_that_is_mended(
     assert 4 not in [each.last_offset for each in rotting.aborted()]
     rotting.mend(patch)
     assert rotting.aborted()[0] == rotting.expected[0]
+
+
+@pytest.mark.parametrize("offset", [1, 4, 6, 8])
+def test_a_marker_that_does_not_verify_changes_nothing_in_an_index_that_is_made_anew(
+    rotting: Rotting, offset: int
+) -> None:
+    """Nobody has noticed yet: the batch that says how a transaction ended is not what was written."""
+    segment = rotting.log._segments_from(offset)[0]
+    batch = segment.locate(offset)
+    assert batch is not None
+    rotting.files._files[segment.path(".log")].data[batch.end_position - KIND_FROM_END] ^= 1
+    rotting.log.find_aborted_again()
+    assert rotting.aborted() == rotting.expected

@@ -48,19 +48,23 @@ async def _append(cluster: Cluster, batch: bytes, marker: TxnMarker | None = Non
     await cluster.until(lambda: all(node.local.high_watermark == end_offset for node in cluster.nodes.values()))
 
 
-async def restart_with_rot(cluster: Cluster, node_id: int, base_offset: int) -> Node:
-    """Without any snapshot of what producers did: only the log tells, and of this segment it cannot."""
+async def restart_with_rot(cluster: Cluster, node_id: int, base_offset: int, *, is_found: bool = True) -> Node:
+    """Without any snapshot of what producers did: only the log tells, and of this segment it cannot. `is_found`: the
+    scrubber came by in time.
+    """
     for each in cluster.nodes.values():
         each.local.log.roll()
     await cluster.nodes[LEADER].append(b"behind it")
     mender_of(cluster, node_id)
     node: Any = cluster.nodes[node_id]
     rot(node, base_offset, position=-1)
-    await node.scrubber.verify_all()
+    await node.upkeep.write_recovery_points()
+    if is_found:
+        await node.scrubber.verify_all()
     for path in [path for path in node.files._files if path.endswith(".snapshot")]:
         node.files.unlink(path)
     node = await cluster.restart(node_id)
-    assert node.local.log.state is LogState.DAMAGED
+    assert (node.local.log.state is LogState.DAMAGED) == is_found
     return cast(Node, node)
 
 
@@ -85,6 +89,22 @@ async def test_a_transaction_that_ended_in_it_is_not_open(cluster: Cluster) -> N
     assert open_from(node) == BEGIN
     await mend(cluster, node)
     assert (open_from(node), node.local.core.last_stable_offset) == (None, node.local.high_watermark)
+
+
+async def test_a_marker_that_rotted_unseen_is_not_believed(cluster: Cluster) -> None:
+    """Else who wrote it might be said to come after all coordinators, and no transaction of the producer would end."""
+    await send(cluster)
+    await end(cluster, is_commit=True)
+    node = await restart_with_rot(cluster, FOLLOWER, BEGIN + 1, is_found=False)
+    assert node.local.core.last_stable_offset <= BEGIN + 1
+    end_offset = node.local.log.log_end_offset
+    await cluster.until(lambda: node.local.high_watermark == end_offset)
+    mender = mender_of(cluster, FOLLOWER)
+    mender.look_for_damage()
+    await mender._look_again()
+    await mender.mend_all()
+    assert (mender.mended_count, open_from(node), node.local.core.last_stable_offset) == (1, None, end_offset)
+    assert node.stored() == cluster.nodes[LEADER].stored()
 
 
 async def test_what_was_aborted_while_it_could_not_be_read_is_aborted(cluster: Cluster) -> None:
