@@ -90,9 +90,11 @@ class ProducerStates:
         none, or they are waited for no more."""
         self.is_partial = False
         """It was restored while some of the log could not be read, and has not been since."""
+        self.replayed = range(0)
+        """Offsets of which the batches on the disk told, and nobody has verified those."""
         self.doubtful_from: int | None = None
-        """What could not be read, or only later, began or ended transactions from here on: only all of the log can tell
-        which are open."""
+        """What could not be read, or not as it was written, began or ended transactions from here on: only all of the
+        log can tell which are open."""
         self._high_watermark = high_watermark
         self._unsettled: deque[EndedTransaction] = deque()
         """Ended, but their markers are not committed yet: as many as markers wait for their acknowledgement."""
@@ -272,10 +274,10 @@ class ProducerStates:
         if len(self._producers) > self._producers_max:
             self._drop_longest_idle()
 
-    def note_unreadable(self, marker_offset: int) -> None:
-        """There is a marker in the log, and nobody can tell which transaction it ended, and how."""
+    def note_misread(self, offset: int) -> None:
+        """What is known of the batch there is wrong, or nothing: only all of the log can tell what it did."""
         self.is_partial = True
-        self._doubt_from(marker_offset)
+        self._doubt_from(offset)
 
     def _doubt_from(self, offset: int) -> None:
         self.doubtful_from = offset if self.doubtful_from is None else min(self.doubtful_from, offset)

@@ -52,11 +52,14 @@ def restored_producers(
             producers.restore(entries, now_ms)
             start_offset = offset
             break
+    end_offset = start_offset
     for header, marker in batches_from(start_offset):
         if marker is None and header.is_control and header.is_transactional and header.record_count:
-            producers.note_unreadable(header.base_offset)
+            producers.note_misread(header.base_offset)
         else:
             producers.record(header, header.base_offset, now_ms, marker)
+        end_offset = header.next_offset
+    producers.replayed = range(start_offset, end_offset)
     if unread_end_offset > start_offset:
         producers.unread_end_offset = unread_end_offset
         producers.is_partial = True
@@ -166,10 +169,13 @@ class ReplicaCore:
 
     def on_mended(self, headers: Iterable[BatchHeader], now_ms: int, *, is_whole: bool) -> None:
         """These batches can be read again; `is_whole`: all of the log can."""
+        for header in headers:
+            if self.producers.is_partial:
+                self.producers.record_mended(header, now_ms)
+            elif header.base_offset in self.producers.replayed:
+                self.producers.note_misread(header.base_offset)  # it may have been rotten then
         if not self.producers.is_partial:
             return  # all was known, whatever rotted since
-        for header in headers:
-            self.producers.record_mended(header, now_ms)
         if is_whole:
             self.producers.unread_end_offset = 0
             self.producers.is_partial = self.producers.doubtful_from is not None

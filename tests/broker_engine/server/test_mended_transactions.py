@@ -16,6 +16,8 @@ from tests.broker_engine.server.replicas import Cluster, Node, led_by
 from tests.broker_engine.server.test_mender import FOLLOWER, LEADER, mend, mender_of, rot
 
 PRODUCER = 7
+PRODUCER_ID_LAST_BYTE = 50
+"""Of a batch."""
 BEGIN = 1
 """Where the transaction begins."""
 
@@ -48,7 +50,9 @@ async def _append(cluster: Cluster, batch: bytes, marker: TxnMarker | None = Non
     await cluster.until(lambda: all(node.local.high_watermark == end_offset for node in cluster.nodes.values()))
 
 
-async def restart_with_rot(cluster: Cluster, node_id: int, base_offset: int, *, is_found: bool = True) -> Node:
+async def restart_with_rot(
+    cluster: Cluster, node_id: int, base_offset: int, *, position: int = -1, is_found: bool = True
+) -> Node:
     """Without any snapshot of what producers did: only the log tells, and of this segment it cannot. `is_found`: the
     scrubber came by in time.
     """
@@ -57,7 +61,7 @@ async def restart_with_rot(cluster: Cluster, node_id: int, base_offset: int, *, 
     await cluster.nodes[LEADER].append(b"behind it")
     mender_of(cluster, node_id)
     node: Any = cluster.nodes[node_id]
-    rot(node, base_offset, position=-1)
+    rot(node, base_offset, position)
     await node.upkeep.write_recovery_points()
     if is_found:
         await node.scrubber.verify_all()
@@ -105,6 +109,19 @@ async def test_a_marker_that_rotted_unseen_is_not_believed(cluster: Cluster) -> 
     await mender.mend_all()
     assert (mender.mended_count, open_from(node), node.local.core.last_stable_offset) == (1, None, end_offset)
     assert node.stored() == cluster.nodes[LEADER].stored()
+
+
+async def test_a_batch_that_named_another_producer_is_forgotten_when_it_is_mended(cluster: Cluster) -> None:
+    """Nobody would ever end that one's transaction."""
+    await send(cluster)
+    await end(cluster, is_commit=True)
+    node = await restart_with_rot(cluster, FOLLOWER, BEGIN, position=PRODUCER_ID_LAST_BYTE, is_found=False)
+    assert (open_from(node), node.local.core.producers.first_unstable_offset) == (None, BEGIN)
+    mender_of(cluster, FOLLOWER)
+    await cast(Any, node).scrubber.verify_all()
+    assert await mend(cluster, node) is LogState.ONLINE
+    assert node.local.core.last_stable_offset == node.local.high_watermark
+    assert not node.local.core.producers.is_partial
 
 
 async def test_what_was_aborted_while_it_could_not_be_read_is_aborted(cluster: Cluster) -> None:
