@@ -11,8 +11,11 @@ directories are kept over restarts. Nothing here sleeps for a fixed time.
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -49,6 +52,18 @@ def wait_for(what: str, look: Callable[[], T | None], *, timeout_s: float = WAIT
             return value
         assert time.monotonic() < deadline, f"{what} did not happen within {timeout_s} s"
         time.sleep(0.01)  # between two looks, not for anything to happen
+
+
+@contextmanager
+def stopped(*nodes: BrokerProcess) -> Iterator[None]:
+    """By SIGSTOP; they go on at the end."""
+    try:
+        for node in nodes:
+            os.kill(node.pid, signal.SIGSTOP)
+        yield
+    finally:
+        for node in nodes:
+            os.kill(node.pid, signal.SIGCONT)
 
 
 class ClusterProcess:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -17,7 +15,8 @@ from broker_engine.errors import ErrorCode
 from broker_engine.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from broker_engine.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from broker_engine.wire.messages.metadata import MetadataResponsePartition
-from tests.broker_engine.cluster.cluster_process import ClusterProcess, wait_for
+from tests.broker_engine.broker_process import BrokerProcess
+from tests.broker_engine.cluster.cluster_process import ClusterProcess, stopped, wait_for
 from tests.broker_engine.handlers.calls import batch_of, fetch, produce_request, records_of
 from tests.broker_engine.raw_client import RawClient
 
@@ -101,9 +100,13 @@ def read_all(cluster: ClusterProcess, topic: str) -> list[int]:
     return found
 
 
+def segment_of(node: BrokerProcess, topic: str, index: int = 0) -> Path:
+    """The first one."""
+    return Path(node.data_dir) / f"{topic}-{index}" / f"{0:020d}.log"
+
+
 def stored(cluster: ClusterProcess, topic: str, index: int) -> set[bytes]:
-    paths = [Path(node.data_dir) / f"{topic}-{index}" / f"{0:020d}.log" for node in cluster]
-    return {path.read_bytes() for path in paths}
+    return {segment_of(node, topic, index).read_bytes() for node in cluster}
 
 
 def wait_until_equal(cluster: ClusterProcess, topic: str, index: int) -> None:
@@ -154,13 +157,10 @@ def test_a_stopped_follower_leaves_the_isr_and_comes_back(cluster: ClusterProces
     follower = next(node for node in cluster if node.node_id != controller_id)
     # It leads some partitions, too: what was sent to it is sent again to the next leader after this, not after 30 s.
     writer = Writer(cluster, topic, **{"request.timeout.ms": 4_000, "socket.timeout.ms": 5_000})
-    os.kill(follower.pid, signal.SIGSTOP)
-    try:
+    with stopped(follower):
         writer.send(100)
         writer.finish()
         wait_for("ISRs without it", lambda: is_left_out(cluster, topic, follower.node_id, asked_id=controller_id))
-    finally:
-        os.kill(follower.pid, signal.SIGCONT)
     wait_until_whole(cluster, topic)
     assert sorted(read_all(cluster, topic)) == list(range(100))
 
@@ -172,17 +172,13 @@ def test_a_tail_that_only_the_dead_leader_had_is_cut_off(cluster: ClusterProcess
     acked.send(10)
     acked.finish()
     leader = cluster[partitions(cluster, topic)[0].leader_id]
-    others = [node for node in cluster if node is not leader]
-    for node in others:
-        os.kill(node.pid, signal.SIGSTOP)
-    alone = Writer(cluster, topic, acks=1, **{"enable.idempotence": False})
-    for number in (1000, 2000):  # the first ones are on their way to the others already, in the kernel's buffers
-        alone.next_number = number
-        alone.send(5)
-        alone.finish()
-    leader.kill()
-    for node in others:
-        os.kill(node.pid, signal.SIGCONT)
+    with stopped(*(node for node in cluster if node is not leader)):
+        alone = Writer(cluster, topic, acks=1, **{"enable.idempotence": False})
+        for number in (1000, 2000):  # the first ones are on their way to the others already, in the kernel's buffers
+            alone.next_number = number
+            alone.send(5)
+            alone.finish()
+        leader.kill()
     acked.send(10)
     acked.finish()
     leader.start()

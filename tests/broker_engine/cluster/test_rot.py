@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.broker_engine.broker_process import BrokerProcess
-from tests.broker_engine.cluster.cluster_process import ClusterProcess, wait_for
+from tests.broker_engine.cluster.cluster_process import ClusterProcess, stopped, wait_for
 from tests.broker_engine.cluster.test_replicas import (
     Writer,
     make_topic,
     partitions,
     read_all,
+    segment_of,
     wait_until_equal,
     wait_until_whole,
 )
@@ -45,27 +44,12 @@ def write_acked(cluster: ClusterProcess, topic: str, numbers: range, **settings:
     assert not writer.failed
 
 
-def segment_of(node: BrokerProcess, topic: str) -> Path:
-    return Path(node.data_dir) / f"{topic}-0" / f"{0:020d}.log"
-
-
 def rot_last_byte(path: Path) -> None:
     with path.open("r+b") as file:
         file.seek(-1, os.SEEK_END)
         last = file.read(1)[0]
         file.seek(-1, os.SEEK_END)
         file.write(bytes([last ^ 0x10]))
-
-
-@contextmanager
-def stopped(nodes: list[BrokerProcess]) -> Iterator[None]:
-    try:
-        for node in nodes:
-            os.kill(node.pid, signal.SIGSTOP)
-        yield
-    finally:
-        for node in nodes:
-            os.kill(node.pid, signal.SIGCONT)
 
 
 def test_what_rotted_on_the_leader_is_mended_by_a_follower(cluster: ClusterProcess) -> None:
@@ -95,7 +79,7 @@ def test_a_leader_whose_last_records_rotted_before_others_had_them_hands_over(cl
     make_topic(cluster, topic, partition_count=1)
     write_acked(cluster, topic, range(10))
     leader = leader_of(cluster, topic)
-    with stopped([node for node in cluster if node is not leader]):
+    with stopped(*(node for node in cluster if node is not leader)):
         for numbers in (range(1000, 1005), range(2000, 2005)):  # the first are in the kernel's buffers already
             write_acked(cluster, topic, numbers, acks=1, **{"enable.idempotence": False})
         rot_last_byte(segment_of(leader, topic))
