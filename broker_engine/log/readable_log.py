@@ -178,7 +178,7 @@ class ReadableLog:
                 header = batch.header
                 if header.last_offset >= start_offset:
                     is_marker = header.is_control and header.is_transactional
-                    yield header, read_marker(segment.read_batch(batch), is_verified=True) if is_marker else None
+                    yield header, read_marker(segment.read_batch(batch), verify=True) if is_marker else None
 
     def aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
         """Those with records in [start_offset, end_offset), in the order in which they were aborted."""

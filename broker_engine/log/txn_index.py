@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker_engine.log.file_seam import FileHandle, Files, Readable
-from broker_engine.records.control import EndedTransaction, OpenTransactions, TxnMarker, read_marker
+from broker_engine.records.control import EndedTransaction, OpenTransactions, TxnMarker, is_unreadable, read_marker
 from broker_engine.records.header import BatchHeader
 
 if TYPE_CHECKING:
@@ -197,12 +197,12 @@ class AbortedScan:
         found: dict[int, AbortedTransaction] = {}
         aborts: set[tuple[int, int]] = set()
         for header, marker in _transactional_batches(segment):
-            is_unreadable = marker is None and header.is_control and header.record_count > 0
-            self._is_damaged |= is_unreadable
+            is_lost = is_unreadable(header, marker)
+            self._is_damaged |= is_lost
             ended = self._transactions.observe(header, header.base_offset, marker)
             if ended is not None and ended.is_aborted:
                 found[header.base_offset] = AbortedTransaction.of(ended)
-            if is_unreadable or (marker is not None and not marker.is_commit):
+            if is_lost or (marker is not None and not marker.is_commit):
                 aborts.add((header.producer_id, header.base_offset))
         for entry in stored if self._is_damaged else ():
             if (entry.producer_id, entry.last_offset) in aborts or segment.hole_at(entry.last_offset):
@@ -214,4 +214,4 @@ def _transactional_batches(segment: Segment) -> Iterator[tuple[BatchHeader, TxnM
     for batch in segment.batches_near(segment.base_offset):
         header = batch.header
         if header.is_transactional:
-            yield header, read_marker(segment.read_batch(batch), is_verified=True) if header.is_control else None
+            yield header, read_marker(segment.read_batch(batch), verify=True) if header.is_control else None

@@ -89,7 +89,7 @@ class ProducerStates:
         """Below it are batches that could not be read when this was restored, and nobody knows of whom; 0: there are
         none, or they are waited for no more."""
         self.is_partial = False
-        """It was restored while some of the log could not be read, and has not been since."""
+        """It was restored while some of the log could not be read as it was written, and has not been since."""
         self.replayed = range(0)
         """Offsets of which the batches on the disk told, and nobody has verified those."""
         self.doubtful_from: int | None = None

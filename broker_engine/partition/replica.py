@@ -10,7 +10,7 @@ from broker_engine.errors import BrokerError, ErrorCode
 from broker_engine.partition.producer_snapshot import pack_snapshot, parse_snapshot
 from broker_engine.partition.producers import EXPIRATION_MS_DEFAULT, PRODUCERS_MAX_DEFAULT, ProducerStates
 from broker_engine.partition.refusals import Refusals
-from broker_engine.records.control import TxnMarker
+from broker_engine.records.control import TxnMarker, is_unreadable
 from broker_engine.records.header import BatchHeader
 
 Batches = Iterable[tuple[BatchHeader, TxnMarker | None]]
@@ -54,7 +54,7 @@ def restored_producers(
             break
     end_offset = start_offset
     for header, marker in batches_from(start_offset):
-        if marker is None and header.is_control and header.is_transactional and header.record_count:
+        if is_unreadable(header, marker):
             producers.note_misread(header.base_offset)
         else:
             producers.record(header, header.base_offset, now_ms, marker)

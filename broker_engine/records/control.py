@@ -22,11 +22,11 @@ class TxnMarker(NamedTuple):
     coordinator_epoch: int
 
 
-def read_marker(batch: bytes | memoryview, *, is_verified: bool = False) -> TxnMarker | None:
+def read_marker(batch: bytes | memoryview, *, verify: bool = False) -> TxnMarker | None:
     """The marker in a control batch. None where there is none: another control type, cleaned away, or not readable;
-    with `is_verified` also where the batch is not what was written.
+    with `verify` also where the batch is not what was written.
     """
-    if is_verified and not verify_crc(batch):
+    if verify and not verify_crc(batch):
         return None
     try:
         records = decode_records(batch, max_bytes=_MARKER_BYTES_MAX)
@@ -35,6 +35,11 @@ def read_marker(batch: bytes | memoryview, *, is_verified: bool = False) -> TxnM
     except (CorruptBatch, TooLarge, IndexError, struct.error):
         return None
     return TxnMarker(kind == COMMIT, coordinator_epoch) if kind in (ABORT, COMMIT) else None
+
+
+def is_unreadable(header: BatchHeader, marker: TxnMarker | None) -> bool:
+    """Is there a marker in the batch, and it could not be read? Of one that was cleaned away no record is left."""
+    return marker is None and header.is_control and header.is_transactional and header.record_count > 0
 
 
 def marker_record(marker: TxnMarker) -> tuple[bytes, bytes]:

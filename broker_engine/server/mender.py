@@ -179,11 +179,12 @@ class Mender:
         for base_offset, holes in by_segment.items():
             await self._mend_segment(local, base_offset, holes)
         self._hand_over_if_held_up(local)
-        return not local.log.holes and await self._knows_all(local)
+        return not local.log.holes and await self._learn_all(local)
 
-    async def _knows_all(self, local: LocalPartition) -> bool:
+    async def _learn_all(self, local: LocalPartition) -> bool:
         """Where transactions began or ended in what was mended, a follower reads its log again. A leader cannot, while
-        others write: one that knows all is to lead. Until then readers of committed records wait in front of it.
+        others write: one that knows all is to lead. Until then readers of committed records wait in front of it. True
+        once nothing is left to learn.
         """
         if local.is_retired or local.busy is not None:
             return local.is_retired
